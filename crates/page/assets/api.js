@@ -41,9 +41,7 @@ let isSignedOut = false;
 let onClosed = () => {};
 
 /** @param {(error: ApiError) => void} listener */
-export function listenForClosed(listener) {
-  onClosed = listener;
-}
+export const listenForClosed = (listener) => { onClosed = listener; };
 
 /** Takes the one-time code out of the address; returns it. Runs before anything else. */
 export function takeCode() {
@@ -100,9 +98,7 @@ export async function send(method, path, body, signal) {
 }
 
 /** @param {string} method @param {string} path @param {object} [body] @param {AbortSignal} [signal] @returns {Promise<any>} */
-export async function request(method, path, body, signal) {
-  return (await send(method, path, body, signal)).json();
-}
+export const request = async (method, path, body, signal) => (await send(method, path, body, signal)).json();
 
 /** @param {string} path @param {AbortSignal} [signal] */
 export const get = (path, signal) => request("GET", path, undefined, signal);

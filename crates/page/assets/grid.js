@@ -33,6 +33,7 @@ export function Grid({ label, kind, columns, rows, keyOf, open, selected, sort: 
   const [view, setView] = useState({ top: 0, height: 900, row: 34 });
   const [active, setActive] = useState(/** @type {string|null} */ (null));
   const wantsFocus = useRef(false);
+  const lastAt = useRef(0);
   const sorted = useMemo(() => sortRows(rows, columns, sort), [rows, sort]);
 
   const measure = () => {
@@ -44,23 +45,30 @@ export function Grid({ label, kind, columns, rows, keyOf, open, selected, sort: 
     if (onEnd && it.scrollTop + it.clientHeight * 2 > it.scrollHeight) onEnd();
   };
   useLayoutEffect(() => {
-    measure();
     const watch = new ResizeObserver(measure);
     if (box.current) watch.observe(box.current);
     return () => watch.disconnect();
   }, []);
 
   const [first, last] = [Math.max(0, Math.floor(view.top / view.row) - SPARE), Math.ceil((view.top + view.height) / view.row) + 2 * SPARE];
-  const at = Math.max(0, sorted.findIndex((it) => keyOf(it) === (active ?? selected)));
+  const hasFocus = () => !!box.current?.querySelector(".grid-body")?.contains(document.activeElement);
+  // Before the redraw: a row that is moved or removed loses the focus. If it is gone, the row at its place gets it.
+  const hadFocus = hasFocus();
+  const found = sorted.findIndex((it) => keyOf(it) === (active ?? selected));
+  const at = found >= 0 ? found : hadFocus ? Math.max(0, Math.min(lastAt.current, sorted.length - 1)) : 0;
+  lastAt.current = at;
   const shown = sorted.slice(first, last).map((row, i) => ({ row, i: first + i }));
-  if (sorted.length && (at < first || at >= last)) shown.push({ row: sorted[at], i: at });
+  // In the order of the list: no redraw moves the element of the row.
+  if (sorted.length && (at < first || at >= last)) shown[at < first ? "unshift" : "push"]({ row: sorted[at], i: at });
 
   useLayoutEffect(() => {
-    if (!wantsFocus.current || !box.current) return;
+    if (!wantsFocus.current && (!hadFocus || hasFocus())) return;
     wantsFocus.current = false;
-    const row = /** @type {HTMLElement|null} */ (box.current.querySelector('[tabindex="0"][role="row"]'));
+    const row = /** @type {HTMLElement|null|undefined} */ (box.current?.querySelector('[tabindex="0"][role="row"]'));
     row?.focus({ preventScroll: true });
   });
+  // New rows may leave the end of the list in sight.
+  useLayoutEffect(measure, [rows]);
   const move = (/** @type {number} */ to) => {
     const next = Math.min(sorted.length - 1, Math.max(0, to));
     if (!sorted[next] || !box.current) return;

@@ -153,9 +153,7 @@ export function useSettled(value, ms) {
 /** @type {(notice: Notice|null) => void} */
 let showNotice = () => {};
 /** @param {typeof showNotice} show */
-export function listenForNotices(show) {
-  showNotice = show;
-}
+export const listenForNotices = (show) => { showNotice = show; };
 let saidAt = 0;
 /** Shows a notice; null removes it, unless it is the one of the action that led to this page. @param {Notice|null} notice */
 export function say(notice) {

@@ -61,11 +61,14 @@ function useCalls(filter) {
   const total = useThrottled(useLive((it) => it.state.totals.get("totals")?.calls ?? 0), REFRESH_MS);
   const [list, setList] = useState(/** @type {{filter: string|null, calls: Map<number, Call>, next: number|null, error: any}} */ ({
     filter: null, calls: new Map(), next: null, error: null }));
-  const loading = useRef(false);
+  /** The list and the page of it that were requested last. */
+  const requested = useRef(/** @type {any[]} */ ([]));
   const load = async (/** @type {number|null} */ before, /** @type {AbortSignal|undefined} */ signal) => {
     try {
       const answer = await get(`/calls${queryOf({ ...Object.fromEntries(new URLSearchParams(filter)), before, limit: PAGE })}`, signal);
       setList((old) => {
+        // The list began anew while this page of it was loaded.
+        if (before !== null && (old.filter !== filter || old.next !== before)) return old;
         /** @type {Call[]} */
         const sent = answer.calls;
         const oldest = sent.length ? sent[sent.length - 1].n : 0;
@@ -77,7 +80,9 @@ function useCalls(filter) {
         return { filter, calls, next: isGap || before !== null ? answer.next_before ?? null : old.next, error: null };
       });
     } catch (error) {
-      if (!signal?.aborted) setList((old) => ({ ...old, error }));
+      if (signal?.aborted) return;
+      requested.current = [];
+      setList((old) => ({ ...old, error }));
     }
   };
   useEffect(() => {
@@ -85,11 +90,10 @@ function useCalls(filter) {
     load(null, stop.signal);
     return () => stop.abort();
   }, [filter, total]);
-  const older = async () => {
-    if (loading.current || list.next === null || list.filter !== filter) return;
-    loading.current = true;
-    await load(list.next, undefined);
-    loading.current = false;
+  const older = () => {
+    if (list.next === null || list.filter !== filter || (requested.current[0] === filter && requested.current[1] === list.next)) return;
+    requested.current = [filter, list.next];
+    load(list.next, undefined);
   };
   const calls = useMemo(() => [...list.calls.values()].sort((a, b) => b.n - a.n), [list.calls]);
   return { calls, isLoaded: list.filter === filter, hasMore: list.next !== null, error: list.error, older };
