@@ -115,9 +115,15 @@ async fn odd_lines_lose_no_call() {
 /// Makes all odd calls concurrently with calls that must succeed.
 #[journey]
 async fn odd_lines_at_once_lose_no_call() {
-    let house = house([odd()]);
+    let house = house::<Fake>([]);
+    let wait = [Step::UntilExists(house.path("gate")), Step::text("waited")];
+    house.add(odd().tool("wait", wait));
     house.indexed().await;
     let client = house.client().await;
+    // A response without a valid id ends the only call that waits, so another call waits until the end.
+    let (_, waits) = client
+        .begin("tools/call", calling("odd/wait", &json!({})))
+        .await;
     let mut replies = Vec::new();
     // Other output would interrupt a line in two pieces here.
     let whole = |(name, _): &(&str, Vec<Step>)| *name != "two_pieces";
@@ -131,6 +137,8 @@ async fn odd_lines_at_once_lose_no_call() {
         assert_eq!(echo.await.good(), json!({ "of": name }).to_string());
         assert_eq!(odd.await.good(), "right", "{name}");
     }
+    house.write("gate", "");
+    assert_eq!(waits.await.good(), "waited");
     house.stops_clean().await;
 }
 
