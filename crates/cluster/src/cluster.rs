@@ -1,16 +1,16 @@
 //! The servers of all nodes, as [`Servers`].
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     fmt,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
 use fleet::{
-    Applied, Asks, CallError, CallerLogins, ClusterNode, Failure, Launch, Placement, Ran, Request,
-    RunState, ServerSpec, ServerState, Servers, Sharing, Subscriber, Surroundings, Survey,
-    SurveyError, Variables, WatchGuard,
+    Applied, Asks, CallError, CallServers, CallerServices, ClusterNode, Failure, Launch, Lifecycle,
+    ListServers, Placement, Ran, Request, RunState, ServerSpec, ServerState, Servers, Sharing,
+    Subscriber, Surroundings, Survey, SurveyError, Variables, WatchGuard,
 };
 use futures::{
     FutureExt as _,
@@ -23,7 +23,7 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
-use tool::{ClientId, HttpCaller, ServerName};
+use tool::{ClientId, ServerName};
 
 use crate::{
     book,
@@ -266,7 +266,7 @@ impl Cluster {
     }
 }
 
-impl Servers for Cluster {
+impl CallServers for Cluster {
     fn call<'a>(
         &'a self,
         server: &'a ServerName,
@@ -274,41 +274,6 @@ impl Servers for Cluster {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Json, CallError>> {
         call_somewhere(&self.core, server, request, cancel).boxed()
-    }
-
-    fn log_in<'a>(
-        &'a self,
-        server: &'a ServerName,
-        client: Option<&'a ClientId>,
-        asks: &'a Arc<dyn Asks>,
-    ) -> BoxFuture<'a, bool> {
-        async move {
-            match self.core.place(server) {
-                Place::Here(fleet, _) => fleet.log_in(server, client, asks).await,
-                _ => false,
-            }
-        }
-        .boxed()
-    }
-
-    fn offer_login(&self, server: &ServerName, client: Option<&ClientId>) -> Option<String> {
-        self.core.base.offer_login(server, client)
-    }
-
-    fn is_of_callers(&self, server: &ServerName) -> bool {
-        self.core.base.is_of_callers(server)
-    }
-
-    fn caller_logins(&self) -> Option<Arc<CallerLogins>> {
-        self.core.base.caller_logins()
-    }
-
-    fn caller_values(&self) -> Option<Arc<BTreeSet<String>>> {
-        self.core.base.caller_values()
-    }
-
-    fn meet_caller(&self, caller: &Arc<HttpCaller>) -> Vec<ServerName> {
-        self.core.base.meet_caller(caller)
     }
 
     fn watch<'a>(
@@ -326,6 +291,23 @@ impl Servers for Cluster {
         .boxed()
     }
 
+    fn log_in<'a>(
+        &'a self,
+        server: &'a ServerName,
+        client: Option<&'a ClientId>,
+        asks: &'a Arc<dyn Asks>,
+    ) -> BoxFuture<'a, bool> {
+        async move {
+            match self.core.place(server) {
+                Place::Here(fleet, _) => fleet.log_in(server, client, asks).await,
+                _ => false,
+            }
+        }
+        .boxed()
+    }
+}
+
+impl ListServers for Cluster {
     fn survey<'a>(&'a self, server: &'a ServerName) -> BoxFuture<'a, Result<Survey, SurveyError>> {
         async move {
             match self.core.place(server) {
@@ -378,6 +360,53 @@ impl Servers for Cluster {
         }
     }
 
+    fn sharing(&self) -> Vec<Sharing> {
+        self.core.base.sharing()
+    }
+
+    fn states(&self) -> Vec<ServerState> {
+        let states = self.fleets().iter().flat_map(|it| it.states()).collect();
+        self.with_others(states)
+    }
+
+    fn quick_states(&self) -> Vec<ServerState> {
+        let fleets = self.fleets();
+        self.with_others(fleets.iter().flat_map(|it| it.quick_states()).collect())
+    }
+
+    fn failures(&self) -> Vec<(ServerName, Failure)> {
+        let mut failures: Vec<_> = self.fleets().iter().flat_map(|it| it.failures()).collect();
+        for (name, place) in self.elsewhere() {
+            if let Place::Nowhere(failure) = place {
+                failures.push((name, failure));
+            }
+        }
+        failures.sort_by(|one, other| one.0.cmp(&other.0));
+        failures
+    }
+
+    fn is_down(&self, server: &ServerName) -> bool {
+        match self.core.place(server) {
+            Place::Here(fleet, _) => fleet.is_down(server),
+            Place::There(..) | Place::Soon(_) => false,
+            Place::Nowhere(_) => true,
+        }
+    }
+
+    fn needs_login(&self, server: &ServerName) -> bool {
+        match self.core.place(server) {
+            Place::Here(fleet, _) => fleet.needs_login(server),
+            _ => false,
+        }
+    }
+
+    fn list_mended(&self) -> Vec<ServerName> {
+        let fleets = self.fleets();
+        fleets.iter().flat_map(|it| it.list_mended()).collect()
+    }
+}
+
+impl Lifecycle for Cluster {
     fn apply(&self, specs: Vec<ServerSpec>) -> Applied {
         let core = &self.core;
         let base = specs
@@ -463,10 +492,6 @@ impl Servers for Cluster {
         self.core.base.admit_client(client, variables)
     }
 
-    fn sharing(&self) -> Vec<Sharing> {
-        self.core.base.sharing()
-    }
-
     fn forget_client(&self, client: u64) {
         self.core.base.forget_client(client);
     }
@@ -475,73 +500,21 @@ impl Servers for Cluster {
         self.core.base.tell_roots_changed(client);
     }
 
-    fn states(&self) -> Vec<ServerState> {
-        let states = self.fleets().iter().flat_map(|it| it.states()).collect();
-        self.with_others(states)
-    }
-
-    fn quick_states(&self) -> Vec<ServerState> {
-        let fleets = self.fleets();
-        self.with_others(fleets.iter().flat_map(|it| it.quick_states()).collect())
-    }
-
-    fn failures(&self) -> Vec<(ServerName, Failure)> {
-        let mut failures: Vec<_> = self.fleets().iter().flat_map(|it| it.failures()).collect();
-        for (name, place) in self.elsewhere() {
-            if let Place::Nowhere(failure) = place {
-                failures.push((name, failure));
-            }
-        }
-        failures.sort_by(|one, other| one.0.cmp(&other.0));
-        failures
-    }
-
-    fn is_down(&self, server: &ServerName) -> bool {
-        match self.core.place(server) {
-            Place::Here(fleet, _) => fleet.is_down(server),
-            Place::There(..) | Place::Soon(_) => false,
-            Place::Nowhere(_) => true,
-        }
-    }
-
-    fn needs_login(&self, server: &ServerName) -> bool {
-        match self.core.place(server) {
-            Place::Here(fleet, _) => fleet.needs_login(server),
-            _ => false,
-        }
-    }
-
-    fn list_mended(&self) -> Vec<ServerName> {
-        let fleets = self.fleets();
-        fleets.iter().flat_map(|it| it.list_mended()).collect()
-    }
-
-    fn absent_node(&self, server: &ServerName) -> Option<String> {
-        match (self.core.place(server), self.core.specs.read().get(server)) {
-            (Place::Nowhere(_), Some(spec)) => match &spec.placement {
-                Placement::On(pattern) => Some(pattern.to_string()),
-                _ => None,
-            },
-            _ => None,
-        }
-    }
-
-    fn node_of(&self, server: &ServerName) -> Option<String> {
-        match self.core.place(server) {
-            Place::There(targets, _) if targets.len() == 1 => Some(targets[0].node.clone()),
-            _ => None,
-        }
-    }
-
-    fn cluster(&self) -> Option<Arc<dyn ClusterNode>> {
-        Some(Arc::clone(&self.core) as Arc<dyn ClusterNode>)
-    }
-
     fn stop(&self) -> BoxFuture<'_, ()> {
         self.finish(true).boxed()
     }
 
     fn end(&self) -> BoxFuture<'_, ()> {
         self.finish(false).boxed()
+    }
+}
+
+impl Servers for Cluster {
+    fn callers(&self) -> Option<&dyn CallerServices> {
+        Some(&*self.core.base)
+    }
+
+    fn cluster(&self) -> Option<Arc<dyn ClusterNode>> {
+        Some(Arc::clone(&self.core) as Arc<dyn ClusterNode>)
     }
 }

@@ -8,7 +8,9 @@ use std::{
 };
 
 use bytes::Bytes;
-use fleet::{Failure, Fleet, Placement, RunState, ServerSpec, Servers as _, Surroundings};
+use fleet::{
+    Failure, Fleet, Lifecycle, ListServers, Placement, RunState, ServerSpec, Surroundings,
+};
 use parking_lot::{Mutex, RwLock};
 use printable::Pattern;
 use processes::machine_time;

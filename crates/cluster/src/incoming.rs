@@ -5,7 +5,10 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 use async_nats::Message;
 use bytes::Bytes;
 use dashmap::{DashMap, DashSet};
-use fleet::{Asks, CallError, ClientAnswer, Failure, Fleet, LogSink, Ran, Servers, Subscriber};
+use fleet::{
+    Asks, CallError, CallServers, ClientAnswer, Failure, Fleet, Lifecycle, ListServers, LogSink,
+    Ran, Subscriber,
+};
 use futures::{FutureExt as _, StreamExt as _};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;

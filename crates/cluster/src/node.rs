@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
-use fleet::{ClusterNode, ClusterState, LogHead, LogWitness, NodeState, OwnerState};
+use fleet::{ClusterNode, ClusterState, LogHead, LogWitness, NodeState, OwnerState, Placement};
 use futures::{FutureExt as _, future::BoxFuture};
 use tokio::time::Instant;
 use tool::ServerName;
@@ -11,7 +11,7 @@ use tool::ServerName;
 use crate::{
     book,
     bus::{BusError, LinkState, Objects},
-    core::Core,
+    core::{Core, Place},
     frames::Op,
     ledger::{ClusterRecord, SharedRecord, Standing},
     nodes::list_running,
@@ -22,6 +22,23 @@ use crate::{
 const SHARED_BYTES_MAX: usize = 512 * 1_024;
 
 impl ClusterNode for Core {
+    fn absent_node(&self, server: &ServerName) -> Option<String> {
+        match (self.place(server), self.specs.read().get(server)) {
+            (Place::Nowhere(_), Some(spec)) => match &spec.placement {
+                Placement::On(pattern) => Some(pattern.to_string()),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn node_of(&self, server: &ServerName) -> Option<String> {
+        match self.place(server) {
+            Place::There(targets, _) if targets.len() == 1 => Some(targets[0].node.clone()),
+            _ => None,
+        }
+    }
+
     fn state(&self) -> ClusterState {
         let link = self.bus.get().map(|bus| bus.state()).unwrap_or_default();
         let is_connected = link == LinkState::Connected;

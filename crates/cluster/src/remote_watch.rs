@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use fleet::{CallError, Ran, Servers as _, Subscriber, WatchGuard};
+use fleet::{CallError, CallServers, Ran, Subscriber, WatchGuard};
 use tokio::{sync::mpsc, time::sleep};
 use tokio_util::task::AbortOnDropHandle;
 use tool::ServerName;

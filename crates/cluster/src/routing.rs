@@ -2,7 +2,7 @@
 
 use std::{sync::atomic::Ordering, time::Duration};
 
-use fleet::{CallError, Failure, Ran, Request, Servers as _};
+use fleet::{CallError, CallServers as _, Failure, Ran, Request};
 use jsonrpc::Json;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use fleet::{Fleet, Placement, Servers as _};
+use fleet::{Fleet, Lifecycle as _, Placement};
 use processes::machine_time;
 use tokio::{
     task::spawn_blocking,

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tool::ServerName;
 
 use crate::{Availability, RunState};
 
@@ -30,6 +31,12 @@ pub trait ClusterNode: fmt::Debug + Send + Sync {
 
     /// Reads a kept result of another node.
     fn fetch_result<'a>(&'a self, handle: &'a str) -> BoxFuture<'a, Option<Bytes>>;
+
+    /// Returns the nodes that would run a server, if none of them is connected.
+    fn absent_node(&self, server: &ServerName) -> Option<String>;
+
+    /// Returns the node that runs a server now, if it is another one.
+    fn node_of(&self, server: &ServerName) -> Option<String>;
 }
 
 /// The newest call in an audit log.
@@ -107,10 +114,8 @@ pub struct NodeServer {
 
 impl NodeServer {
     /// Lists the servers that are not stopped.
-    pub fn list<'a>(
-        running: impl IntoIterator<Item = (&'a tool::ServerName, RunState)>,
-    ) -> Vec<Self> {
-        let named = |(name, state): (&tool::ServerName, RunState)| Self {
+    pub fn list<'a>(running: impl IntoIterator<Item = (&'a ServerName, RunState)>) -> Vec<Self> {
+        let named = |(name, state): (&ServerName, RunState)| Self {
             server: name.to_string(),
             state: state.into(),
         };

@@ -13,9 +13,9 @@ use tokio_util::sync::CancellationToken;
 use tool::{ClientId, HttpCaller, ServerName};
 
 use crate::{
-    Applied, Asks, CallError, CallerLogins, Failure, Ran, Request, ServerScope, ServerSpec,
-    ServerState, Servers, Sharing, Start, Subscriber, Surroundings, Survey, SurveyError, Variables,
-    WatchGuard,
+    Applied, Asks, CallError, CallServers, CallerLogins, CallerServices, Failure, Lifecycle,
+    ListServers, Ran, Request, ServerScope, ServerSpec, ServerState, Servers, Sharing, Start,
+    Subscriber, Surroundings, Survey, SurveyError, Variables, WatchGuard,
     asked_login::{log_in_by_asking, takes_addresses},
     caller_servers::has_credential,
     calling::{self, Progress},
@@ -118,7 +118,7 @@ impl Fleet {
     }
 }
 
-impl Servers for Fleet {
+impl CallServers for Fleet {
     fn call<'a>(
         &'a self,
         server: &'a ServerName,
@@ -168,6 +168,15 @@ impl Servers for Fleet {
         .boxed()
     }
 
+    fn watch<'a>(
+        &'a self,
+        server: &'a ServerName,
+        uri: &'a str,
+        subscriber: Subscriber,
+    ) -> BoxFuture<'a, Result<WatchGuard, CallError>> {
+        watch(Arc::clone(&self.roster), server, uri, subscriber).boxed()
+    }
+
     fn log_in<'a>(
         &'a self,
         server: &'a ServerName,
@@ -188,50 +197,9 @@ impl Servers for Fleet {
         }
         .boxed()
     }
+}
 
-    fn offer_login(&self, server: &ServerName, client: Option<&ClientId>) -> Option<String> {
-        let server = self.roster.find(server, client, None).ok()?;
-        self.roster.logins.offer(&server, client)
-    }
-
-    fn is_of_callers(&self, server: &ServerName) -> bool {
-        self.roster.is_of_callers(server)
-    }
-
-    fn caller_logins(&self) -> Option<Arc<CallerLogins>> {
-        Some(Arc::clone(&self.roster.logins))
-    }
-
-    fn caller_values(&self) -> Option<Arc<BTreeSet<String>>> {
-        let servers = self.roster.servers.read();
-        let of_callers = servers.shared.values().filter(|it| it.is_of_callers);
-        let mut of_callers = of_callers.peekable();
-        of_callers.peek()?;
-        let named = of_callers.flat_map(|it| values_of_callers(&it.spec));
-        Some(Arc::new(named.collect()))
-    }
-
-    fn meet_caller(&self, caller: &Arc<HttpCaller>) -> Vec<ServerName> {
-        let surroundings = &self.roster.surroundings;
-        if !surroundings.callers.meet(caller) {
-            return Vec::new();
-        }
-        let servers = self.roster.servers.read();
-        let of_callers = servers.shared.values().filter(|it| it.is_of_callers);
-        let is_usable = |it: &&Server| servers.take_usable(it, caller, surroundings).is_some();
-        let usable = of_callers.filter(is_usable);
-        usable.map(|it| it.spec.name.clone()).collect()
-    }
-
-    fn watch<'a>(
-        &'a self,
-        server: &'a ServerName,
-        uri: &'a str,
-        subscriber: Subscriber,
-    ) -> BoxFuture<'a, Result<WatchGuard, CallError>> {
-        watch(Arc::clone(&self.roster), server, uri, subscriber).boxed()
-    }
-
+impl ListServers for Fleet {
     fn survey<'a>(&'a self, server: &'a ServerName) -> BoxFuture<'a, Result<Survey, SurveyError>> {
         async move {
             let missing = |error: CallError| SurveyError {
@@ -285,6 +253,67 @@ impl Servers for Fleet {
         });
     }
 
+    fn sharing(&self) -> Vec<Sharing> {
+        let servers = self.roster.servers.read();
+        let mut all = Vec::new();
+        for client in servers.environments.clients.keys().copied() {
+            for shared in servers.shared.values().filter(|it| it.is_personal) {
+                let taken = servers.environments.take(&shared.spec, Some(client), None);
+                let of_others = servers.take_for(shared);
+                let of_others = of_others.as_ref().unwrap_or(&shared.taken);
+                let is_apart = shared.spec.scope == ServerScope::Shared
+                    && !taken.is_incomplete()
+                    && taken.key != of_others.key;
+                let differing = is_apart.then(|| taken.values.differing(&of_others.values));
+                let differing = differing.unwrap_or_default();
+                if differing.is_empty() && taken.lacking.is_empty() {
+                    continue;
+                }
+                all.push(Sharing {
+                    server: shared.spec.name.clone(),
+                    client,
+                    differing,
+                    lacking: taken.lacking,
+                });
+            }
+        }
+        all
+    }
+
+    fn states(&self) -> Vec<ServerState> {
+        self.states_with(&processes::group_memory())
+    }
+
+    fn quick_states(&self) -> Vec<ServerState> {
+        self.states_with(&HashMap::new())
+    }
+
+    fn failures(&self) -> Vec<(ServerName, Failure)> {
+        let failed =
+            |(_, server): (_, Server)| Some((server.spec.name.clone(), server.last_failure()?));
+        let mut failures: Vec<_> = self.roster.all().into_iter().filter_map(failed).collect();
+        failures.sort_by(|a, b| a.0.cmp(&b.0));
+        failures.dedup_by(|a, b| a.0 == b.0);
+        failures
+    }
+
+    fn is_down(&self, server: &ServerName) -> bool {
+        self.roster.last_failure(server).is_some()
+    }
+
+    fn needs_login(&self, server: &ServerName) -> bool {
+        let failure = self.roster.last_failure(server);
+        failure.is_some_and(|it| it.login().is_some())
+    }
+
+    fn list_mended(&self) -> Vec<ServerName> {
+        let failures = self.failures().into_iter();
+        let mended = failures.filter(|(_, it)| it.awaited.as_ref().is_some_and(|it| it.has_come()));
+        mended.map(|(name, _)| name).collect()
+    }
+}
+
+impl Lifecycle for Fleet {
     fn apply(&self, specs: Vec<ServerSpec>) -> Applied {
         self.roster.apply(specs)
     }
@@ -339,33 +368,6 @@ impl Servers for Fleet {
         completed
     }
 
-    fn sharing(&self) -> Vec<Sharing> {
-        let servers = self.roster.servers.read();
-        let mut all = Vec::new();
-        for client in servers.environments.clients.keys().copied() {
-            for shared in servers.shared.values().filter(|it| it.is_personal) {
-                let taken = servers.environments.take(&shared.spec, Some(client), None);
-                let of_others = servers.take_for(shared);
-                let of_others = of_others.as_ref().unwrap_or(&shared.taken);
-                let is_apart = shared.spec.scope == ServerScope::Shared
-                    && !taken.is_incomplete()
-                    && taken.key != of_others.key;
-                let differing = is_apart.then(|| taken.values.differing(&of_others.values));
-                let differing = differing.unwrap_or_default();
-                if differing.is_empty() && taken.lacking.is_empty() {
-                    continue;
-                }
-                all.push(Sharing {
-                    server: shared.spec.name.clone(),
-                    client,
-                    differing,
-                    lacking: taken.lacking,
-                });
-            }
-        }
-        all
-    }
-
     fn forget_client(&self, client: u64) {
         self.roster.forget_client(client);
     }
@@ -384,38 +386,6 @@ impl Servers for Fleet {
         }
     }
 
-    fn states(&self) -> Vec<ServerState> {
-        self.states_with(&processes::group_memory())
-    }
-
-    fn quick_states(&self) -> Vec<ServerState> {
-        self.states_with(&HashMap::new())
-    }
-
-    fn failures(&self) -> Vec<(ServerName, Failure)> {
-        let failed =
-            |(_, server): (_, Server)| Some((server.spec.name.clone(), server.last_failure()?));
-        let mut failures: Vec<_> = self.roster.all().into_iter().filter_map(failed).collect();
-        failures.sort_by(|a, b| a.0.cmp(&b.0));
-        failures.dedup_by(|a, b| a.0 == b.0);
-        failures
-    }
-
-    fn is_down(&self, server: &ServerName) -> bool {
-        self.roster.last_failure(server).is_some()
-    }
-
-    fn needs_login(&self, server: &ServerName) -> bool {
-        let failure = self.roster.last_failure(server);
-        failure.is_some_and(|it| it.login().is_some())
-    }
-
-    fn list_mended(&self) -> Vec<ServerName> {
-        let failures = self.failures().into_iter();
-        let mended = failures.filter(|(_, it)| it.awaited.as_ref().is_some_and(|it| it.has_come()));
-        mended.map(|(name, _)| name).collect()
-    }
-
     fn stop(&self) -> BoxFuture<'_, ()> {
         async move {
             self.roster.ending.hurried.cancel();
@@ -431,6 +401,48 @@ impl Servers for Fleet {
             self.roster.keepers.wait().await;
         }
         .boxed()
+    }
+}
+
+impl CallerServices for Fleet {
+    fn offer_login(&self, server: &ServerName, client: Option<&ClientId>) -> Option<String> {
+        let server = self.roster.find(server, client, None).ok()?;
+        self.roster.logins.offer(&server, client)
+    }
+
+    fn is_of_callers(&self, server: &ServerName) -> bool {
+        self.roster.is_of_callers(server)
+    }
+
+    fn logins(&self) -> &Arc<CallerLogins> {
+        &self.roster.logins
+    }
+
+    fn values(&self) -> Option<Arc<BTreeSet<String>>> {
+        let servers = self.roster.servers.read();
+        let of_callers = servers.shared.values().filter(|it| it.is_of_callers);
+        let mut of_callers = of_callers.peekable();
+        of_callers.peek()?;
+        let named = of_callers.flat_map(|it| values_of_callers(&it.spec));
+        Some(Arc::new(named.collect()))
+    }
+
+    fn meet(&self, caller: &Arc<HttpCaller>) -> Vec<ServerName> {
+        let surroundings = &self.roster.surroundings;
+        if !surroundings.callers.meet(caller) {
+            return Vec::new();
+        }
+        let servers = self.roster.servers.read();
+        let of_callers = servers.shared.values().filter(|it| it.is_of_callers);
+        let is_usable = |it: &&Server| servers.take_usable(it, caller, surroundings).is_some();
+        let usable = of_callers.filter(is_usable);
+        usable.map(|it| it.spec.name.clone()).collect()
+    }
+}
+
+impl Servers for Fleet {
+    fn callers(&self) -> Option<&dyn CallerServices> {
+        Some(self)
     }
 }
 

@@ -24,6 +24,7 @@ mod environment;
 mod eras;
 mod error;
 mod fleet;
+mod instances;
 mod keeper;
 mod known_callers;
 mod limits;
@@ -76,7 +77,7 @@ pub use roots::list_client_roots;
 pub use roster::Applied;
 pub use secrets_named::with_secrets;
 pub use server_info::ServerInfo;
-pub use servers::Servers;
+pub use servers::{CallServers, CallerServices, Lifecycle, ListServers, Servers};
 pub use spec::{
     CALLERS_MAX_DEFAULT, IDLE_TIMEOUT_DEFAULT, Launch, Placement, REMOTE_CALLERS_MAX_DEFAULT,
     START_TIMEOUT_DEFAULT, Sandbox, ServerScope, ServerSpec, Spoken, Start, TIMEOUT_DEFAULT,

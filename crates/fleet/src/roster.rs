@@ -1,30 +1,27 @@
 //! The current servers. They are added, replaced and removed while calls are running.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    path::Path,
-    sync::Arc,
-};
+use std::{path::Path, sync::Arc};
 
 use parking_lot::RwLock;
 use tokio::{sync::Semaphore, time::sleep};
 use tokio_util::task::TaskTracker;
-use tool::{ClientId, Digest, HttpCaller, ServerName};
+use tool::{ClientId, HttpCaller, ServerName};
 
 use crate::{
     CallError, CallerLogins, Failure, Launch, Ran, Request, ServerScope, ServerSpec, Start,
-    Surroundings, Template, Variables,
+    Surroundings, Template,
     asking::CallTurn,
-    caller_servers::{CallerServers, has_credential},
+    caller_servers::has_credential,
     changes::Changes,
     eras::Era,
+    instances::{Instances, connection_at},
     keeper::{Ending, Keeper},
     limits::{CALLS_OF_CLIENT_MAX, PROCESSES_MAX, RESTART_GRACE, SPARE_IDLE},
     question::Asks,
     roots::Roots,
     secrets_named::forget_printed,
     server::{NotReady, ProcessKey, Server, Siblings},
-    taken::{Environments, TakenVariables, templates},
+    taken::{TakenVariables, templates},
 };
 
 /// The effect of a change of the specifications.
@@ -56,34 +53,6 @@ pub(crate) struct Roster {
     pub(crate) servers: RwLock<Instances>,
 }
 
-#[derive(Debug, Default)]
-pub(crate) struct Instances {
-    /// The shared instance of each server. If each client has its own instance, this one is surveyed.
-    pub(crate) shared: BTreeMap<ServerName, Server>,
-    /// Instances with other variables than the shared one, or of another era.
-    apart: HashMap<ProcessKey, Server>,
-    /// The instance that a client uses, if clients may use different ones.
-    pub(crate) of_clients: HashMap<(ServerName, u64, Era), Server>,
-    of_callers: CallerServers,
-    /// Retired instances that the next instances of their servers wait for.
-    leaving: HashMap<ServerName, LeavingInstances>,
-    /// Retired instances that had not ended when another one was retired. What replaces them waits for their
-    /// calls, so a restart interrupts them too.
-    retiring: Vec<Server>,
-    pub(crate) environments: Environments,
-    /// The permits of each client for calls of each server.
-    turns: HashMap<(ServerName, u64), Arc<Semaphore>>,
-}
-
-/// Retired instances of one server.
-#[derive(Debug, Default)]
-struct LeavingInstances {
-    /// The one beside the shared instance that has the other era, until another one replaces it.
-    twin: Option<Server>,
-    /// Those that ran calls which would have waited for other clients.
-    spares: Vec<Server>,
-}
-
 impl Roster {
     pub(crate) fn new(surroundings: Surroundings) -> Self {
         let surroundings = Arc::new(surroundings);
@@ -93,40 +62,13 @@ impl Roster {
             changes: Arc::default(),
             ending: Ending::new(),
             keepers: TaskTracker::new(),
-            servers: RwLock::new(Instances {
-                environments: Environments::new(Variables::of_process()),
-                ..Instances::default()
-            }),
+            servers: RwLock::new(Instances::new()),
         }
     }
 
     /// Lists all servers with the clients that have them for themselves; the shared ones come first.
     pub(crate) fn all(&self) -> Vec<(Vec<u64>, Server)> {
-        let servers = self.servers.read();
-        // A spare that does not run says nothing of its server.
-        let is_listed = |server: &&Server| {
-            !server.is_retired() && (!server.is_spare || server.is_open() || server.is_in_use())
-        };
-        let apart = servers.apart.values().chain(servers.of_callers.iter());
-        let apart = apart.filter(is_listed);
-        let mut own: Vec<(Vec<u64>, Server)> =
-            apart.map(|server| (Vec::new(), server.clone())).collect();
-        let of_clients = servers.of_clients.iter();
-        for ((name, client, _), server) in of_clients.filter(|(_, it)| !it.is_retired()) {
-            let is_this = |it: &&mut (Vec<u64>, Server)| it.1.is(server);
-            if let Some((clients, _)) = own.iter_mut().find(is_this) {
-                clients.push(*client);
-            } else if !servers.shared.get(name).is_some_and(|it| it.is(server)) {
-                own.push((vec![*client], server.clone()));
-            }
-        }
-        for (clients, _) in &mut own {
-            clients.sort_unstable();
-        }
-        own.sort_by(|a, b| (&a.1.spec.name, &a.0).cmp(&(&b.1.spec.name, &b.0)));
-        let shared = servers.shared.values();
-        let shared = shared.map(|server| (Vec::new(), server.clone()));
-        shared.chain(own).collect()
+        self.servers.read().list_all()
     }
 
     /// Returns the server that this client uses: its own if the scope is the client, or a separate one if
@@ -288,8 +230,7 @@ impl Roster {
     ) -> Server {
         let name = &shared.spec.name;
         let key = ProcessKey::new(shared, taken.key, era);
-        let known = servers.apart.get(&key).filter(|it| !it.is_retired());
-        known.cloned().unwrap_or_else(|| {
+        servers.get_apart(&key).unwrap_or_else(|| {
             let is_twin = key == ProcessKey::of_twin(shared);
             let twin = is_twin.then(|| servers.take_leaving_twin(name)).flatten();
             let spares = is_twin.then(|| servers.spares_before(&shared.spec));
@@ -308,23 +249,7 @@ impl Roster {
     /// Returns the failure of the shared server, if it is down. A server that is open in either era is
     /// not down.
     pub(crate) fn last_failure(&self, name: &ServerName) -> Option<Failure> {
-        let servers = self.servers.read();
-        let shared = servers.shared.get(name)?;
-        // One caller's login says nothing about that of another.
-        if shared.is_of_callers && servers.of_callers.iter().any(|it| it.spec.name == *name) {
-            return None;
-        }
-        if let Some(taken) = servers.take_for(shared) {
-            let era = servers.era_that_runs(shared, taken.key);
-            let key = ProcessKey::new(shared, taken.key, era);
-            return servers.apart.get(&key)?.last_failure();
-        }
-        let twin = servers.get(shared, None, Era::Handshake);
-        let mut both = [Some(shared), twin].into_iter().flatten();
-        if both.clone().any(Server::is_open) {
-            return None;
-        }
-        both.find_map(Server::last_failure)
+        self.servers.read().last_failure(name)
     }
 
     /// Returns the permits of this connection's calls, which come before the permits of the server.
@@ -339,36 +264,7 @@ impl Roster {
 
     /// Retires the servers that belong to this client alone.
     pub(crate) fn forget_client(&self, client: u64) {
-        let mut servers = self.servers.write();
-        servers.turns.retain(|(_, of), _| *of != client);
-        servers.environments.clients.remove(&client);
-        servers.of_clients.retain(|(_, of, _), server| {
-            if *of == client && server.spec.scope == ServerScope::Client {
-                server.retire();
-            }
-            *of != client
-        });
-        let Instances {
-            shared,
-            apart,
-            environments,
-            ..
-        } = &mut *servers;
-        apart.retain(|key, server| {
-            let is_twin = |it: &Server| *key == ProcessKey::of_twin(it);
-            let takes = |client| environments.take(&server.spec, Some(client), None).key;
-            let is_spare = |it: &Server| key.spare > 0 && key.variables == it.taken.key;
-            let of_shared = |it: &Server| is_twin(it) || is_spare(it);
-            let is_used = shared.get(&key.server).is_some_and(of_shared)
-                || environments
-                    .clients
-                    .keys()
-                    .any(|it| takes(*it) == key.variables);
-            if !is_used {
-                server.retire();
-            }
-            is_used
-        });
+        self.servers.write().forget_client(client);
     }
 
     /// Replaces the servers by those of `specs`. A changed server is replaced after its running calls, and
@@ -383,8 +279,7 @@ impl Roster {
         let gone = servers.shared.keys().filter(|it| !is_kept(it));
         applied.removed = gone.cloned().collect();
         for name in &applied.removed {
-            servers.retire(name);
-            servers.leaving.remove(name);
+            servers.remove(name);
         }
         for spec in specs {
             let name = spec.name.clone();
@@ -432,8 +327,7 @@ impl Roster {
             let known = if is_of_caller {
                 servers.of_callers.get(&key)
             } else {
-                let apart = servers.apart.get(&key);
-                apart.filter(|server| !server.is_retired()).cloned()
+                servers.get_apart(&key)
             };
             let server = match known {
                 Some(known) => known,
@@ -474,19 +368,14 @@ impl Roster {
         forget_printed(templates(&old.spec), resolver);
         let era = servers.era_of(&old, None, None);
         let shared = self.put(servers, old.spec.clone());
-        let all: Vec<Server> = servers
-            .retiring
-            .iter()
-            .filter(|server| server.spec.name == *name)
-            .cloned()
-            .collect();
+        let retiring = servers.list_retiring(name);
         let server = if era == Era::Handshake {
             self.get_apart(servers, &shared, shared.taken.clone(), era)
         } else {
             self.choose_for_survey(servers, name)?
         };
         server.want();
-        let (open, others): (Vec<_>, Vec<_>) = all.into_iter().partition(Server::is_open);
+        let (open, others): (Vec<_>, Vec<_>) = retiring.into_iter().partition(Server::is_open);
         let interrupt = |all: Vec<Server>| all.iter().for_each(|it| it.interrupted.cancel());
         interrupt(others);
         if !waits {
@@ -549,147 +438,6 @@ impl Roster {
         self.keepers.spawn(Box::pin(keeper.run()));
         server
     }
-}
-
-impl Instances {
-    fn get_shared(&self, name: &ServerName) -> Result<&Server, CallError> {
-        let shared = self.shared.get(name);
-        shared.ok_or_else(|| CallError::UnknownServer(name.clone()))
-    }
-
-    /// Returns the server that this client uses, if it exists.
-    fn find(
-        &self,
-        name: &ServerName,
-        client: Option<&ClientId>,
-        asks: Option<&Arc<dyn Asks>>,
-    ) -> Result<Option<Server>, CallError> {
-        let shared = self.get_shared(name)?;
-        let connection = connection_at(shared, client);
-        let era = self.era_of(shared, connection, asks);
-        Ok(self.get(shared, connection, era).cloned())
-    }
-
-    /// Returns the server that a client with this connection uses, if it exists.
-    fn get<'a>(
-        &'a self,
-        shared: &'a Server,
-        connection: Option<u64>,
-        era: Era,
-    ) -> Option<&'a Server> {
-        let known = match (connection, era) {
-            (Some(connection), era) => {
-                let key = (shared.spec.name.clone(), connection, era);
-                self.of_clients.get(&key)
-            }
-            (None, Era::Newest) => Some(shared),
-            (None, Era::Handshake) => self.apart.get(&ProcessKey::of_twin(shared)),
-        };
-        known.filter(|it| !it.is_retired())
-    }
-
-    /// Returns the era of the process that serves a client. A caller without a client uses a running one.
-    fn era_of(
-        &self,
-        shared: &Server,
-        connection: Option<u64>,
-        asks: Option<&Arc<dyn Asks>>,
-    ) -> Era {
-        if let Some(client) = asks {
-            return shared.eras.of_client(client);
-        }
-        choose_open(|era| self.get(shared, connection, era))
-    }
-
-    /// Returns the era of the running process with these variables.
-    fn era_that_runs(&self, shared: &Server, variables: Digest) -> Era {
-        choose_open(|era| self.apart.get(&ProcessKey::new(shared, variables, era)))
-    }
-
-    /// Returns the variables for the survey of a server that lacks some of the proxy's own: those of the
-    /// first client that has all.
-    pub(crate) fn take_for(&self, shared: &Server) -> Option<TakenVariables> {
-        let is_incomplete = shared.taken.is_incomplete();
-        is_incomplete.then(|| self.environments.take_complete(&shared.spec))?
-    }
-
-    /// Returns the variables of this caller, if the server can be started with them.
-    pub(crate) fn take_usable(
-        &self,
-        shared: &Server,
-        caller: &HttpCaller,
-        surroundings: &Surroundings,
-    ) -> Option<TakenVariables> {
-        let taken = self.environments.take(&shared.spec, None, Some(caller));
-        let is_usable = !taken.is_incomplete() && has_credential(shared, &taken, surroundings);
-        is_usable.then_some(taken)
-    }
-
-    /// Lists all instances of a server; one may be listed twice.
-    fn list(&self, name: &ServerName) -> Vec<Server> {
-        let shared = self.shared.get(name);
-        let others = self.apart.values().chain(self.of_clients.values());
-        let others = others.chain(self.of_callers.iter());
-        let others = others.filter(|it| it.spec.name == *name);
-        shared.into_iter().chain(others).cloned().collect()
-    }
-
-    fn take_leaving_twin(&mut self, name: &ServerName) -> Option<Server> {
-        self.leaving.get_mut(name)?.twin.take()
-    }
-
-    /// Returns the retired processes that the shared instance of a server, and its twin, wait for: a server
-    /// that may run only once starts after all spare processes that it had until then.
-    fn spares_before(&self, spec: &ServerSpec) -> &[Server] {
-        let leaving = self.leaving.get(&spec.name);
-        let leaving = leaving.filter(|_| !spec.has_spares);
-        leaving.map_or(&[], |leaving| &leaving.spares)
-    }
-
-    /// Retires all instances of a server. Returns the shared one.
-    fn retire(&mut self, name: &ServerName) -> Option<Server> {
-        let replaced = self.list(name);
-        self.retiring.retain(|server| !server.has_ended());
-        self.retiring.extend(replaced.iter().cloned());
-        let leaving = self.leaving.entry(name.clone()).or_default();
-        leaving.spares.retain(|server| !server.has_ended());
-        leaving
-            .spares
-            .extend(replaced.iter().filter(|server| server.is_spare).cloned());
-        let shared = self.shared.remove(name);
-        if let Some(server) = &shared {
-            if let Some(twin) = self.apart.get(&ProcessKey::of_twin(server)) {
-                leaving.twin = Some(twin.clone());
-            }
-            server.retire();
-        }
-        let keep = |of: &ServerName, server: &Server| {
-            if of == name {
-                server.retire();
-            }
-            of != name
-        };
-        self.of_clients.retain(|(of, ..), server| keep(of, server));
-        self.apart.retain(|key, server| keep(&key.server, server));
-        self.of_callers
-            .retain(|key, server| keep(&key.server, server));
-        shared
-    }
-}
-
-/// Returns the era in which a server runs; the newest if it runs in none or in both.
-fn choose_open<'a>(get: impl Fn(Era) -> Option<&'a Server>) -> Era {
-    let is_open = |era| get(era).is_some_and(Server::is_open);
-    if !is_open(Era::Newest) && is_open(Era::Handshake) {
-        Era::Handshake
-    } else {
-        Era::Newest
-    }
-}
-
-/// Returns the connection of this client, if clients may use different instances of the server.
-fn connection_at(shared: &Server, client: Option<&ClientId>) -> Option<u64> {
-    client.filter(|_| shared.is_personal)?.connection
 }
 
 /// Returns true if both have the same configuration. Learned fields do not count.

@@ -13,8 +13,8 @@ use crate::{
     Sharing, Subscriber, Survey, SurveyError, Variables, WatchGuard,
 };
 
-/// The servers of one configuration.
-pub trait Servers: fmt::Debug + Send + Sync {
+/// Calls of servers, for one client each.
+pub trait CallServers: fmt::Debug + Send + Sync {
     /// Calls a tool and waits for its result: the `result` of the response as the server wrote it.
     ///
     /// The timeout begins here, and includes a start; progress extends it if the server's specification
@@ -27,43 +27,6 @@ pub trait Servers: fmt::Debug + Send + Sync {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Json, CallError>>;
 
-    /// Asks the user of this client to log in to a server, if the client can show URLs. Returns true if
-    /// there is a login afterwards.
-    fn log_in<'a>(
-        &'a self,
-        server: &'a ServerName,
-        client: Option<&'a ClientId>,
-        asks: &'a Arc<dyn Asks>,
-    ) -> BoxFuture<'a, bool>;
-
-    /// Returns the address of ours at which the caller of this client logs in to a server, if that may
-    /// help.
-    fn offer_login(&self, _: &ServerName, _: Option<&ClientId>) -> Option<String> {
-        None
-    }
-
-    /// Returns true if each caller over HTTP has a process or connection of its own at this server.
-    fn is_of_callers(&self, _: &ServerName) -> bool {
-        false
-    }
-
-    /// Returns the logins that callers may begin in a browser.
-    fn caller_logins(&self) -> Option<Arc<CallerLogins>> {
-        None
-    }
-
-    /// Lists the values of callers over HTTP that servers get ([`HttpCaller::values`]). Returns `None` if
-    /// all callers are alike to all servers.
-    fn caller_values(&self) -> Option<Arc<BTreeSet<String>>> {
-        None
-    }
-
-    /// Remembers the values of a caller over HTTP. Returns the servers that can be surveyed for a new
-    /// caller.
-    fn meet_caller(&self, _: &Arc<HttpCaller>) -> Vec<ServerName> {
-        Vec::new()
-    }
-
     /// Calls the sink on every change of a resource, until the returned value is dropped. The server is
     /// started if necessary, and is not stopped for idleness meanwhile. After the server has restarted,
     /// the subscription is renewed and the resource counts as changed. An error is that of the first
@@ -75,6 +38,18 @@ pub trait Servers: fmt::Debug + Send + Sync {
         subscriber: Subscriber,
     ) -> BoxFuture<'a, Result<WatchGuard, CallError>>;
 
+    /// Asks the user of this client to log in to a server, if the client can show URLs. Returns true if
+    /// there is a login afterwards.
+    fn log_in<'a>(
+        &'a self,
+        server: &'a ServerName,
+        client: Option<&'a ClientId>,
+        asks: &'a Arc<dyn Asks>,
+    ) -> BoxFuture<'a, bool>;
+}
+
+/// Lists of servers, and of their tools.
+pub trait ListServers: fmt::Debug + Send + Sync {
     /// Reads every page of a server's `tools/list`; starts the server if necessary.
     fn survey<'a>(&'a self, server: &'a ServerName) -> BoxFuture<'a, Result<Survey, SurveyError>>;
 
@@ -92,6 +67,30 @@ pub trait Servers: fmt::Debug + Send + Sync {
     /// Reports a server as changed after this time.
     fn look_again(&self, server: &ServerName, after: Duration);
 
+    /// Returns how servers differ for each client because of its variables, if they do.
+    fn sharing(&self) -> Vec<Sharing>;
+
+    /// Returns every server and its state. Reads `/proc`, and so blocks for a moment.
+    fn states(&self) -> Vec<ServerState>;
+
+    /// Returns the same without the memory of the servers. Reads no file.
+    fn quick_states(&self) -> Vec<ServerState>;
+
+    /// Returns the servers that are not available now and their failures, by name.
+    fn failures(&self) -> Vec<(ServerName, Failure)>;
+
+    /// Returns true if this server failed last time and was not started since.
+    fn is_down(&self, server: &ServerName) -> bool;
+
+    /// Returns true if this server failed because a login is missing.
+    fn needs_login(&self, server: &ServerName) -> bool;
+
+    /// Returns the servers that failed and may start now: a login or a secret that they lacked was added.
+    fn list_mended(&self) -> Vec<ServerName>;
+}
+
+/// Starts and ends servers, and replaces their specifications.
+pub trait Lifecycle: fmt::Debug + Send + Sync {
     /// Replaces the servers by those of `specs`, without losing a call: a server that changed or was
     /// removed finishes its running calls.
     fn apply(&self, specs: Vec<ServerSpec>) -> Applied;
@@ -114,47 +113,11 @@ pub trait Servers: fmt::Debug + Send + Sync {
     /// the servers that could not start because a variable was missing, and can be surveyed now.
     fn admit_client(&self, client: u64, variables: Arc<Variables>) -> Vec<ServerName>;
 
-    /// Returns how servers differ for each client because of its variables, if they do.
-    fn sharing(&self) -> Vec<Sharing>;
-
     /// Ends the servers that belong to this client alone.
     fn forget_client(&self, client: u64);
 
     /// Notifies this client's own servers that its roots may have changed.
     fn tell_roots_changed(&self, client: u64);
-
-    /// Returns every server and its state. Reads `/proc`, and so blocks for a moment.
-    fn states(&self) -> Vec<ServerState>;
-
-    /// Returns the same without the memory of the servers. Reads no file.
-    fn quick_states(&self) -> Vec<ServerState>;
-
-    /// Returns the servers that are not available now and their failures, by name.
-    fn failures(&self) -> Vec<(ServerName, Failure)>;
-
-    /// Returns true if this server failed last time and was not started since.
-    fn is_down(&self, server: &ServerName) -> bool;
-
-    /// Returns true if this server failed because a login is missing.
-    fn needs_login(&self, server: &ServerName) -> bool;
-
-    /// Returns the servers that failed and may start now: a login or a secret that they lacked was added.
-    fn list_mended(&self) -> Vec<ServerName>;
-
-    /// Returns the nodes of the cluster that would run a server, if none of them is connected.
-    fn absent_node(&self, _: &ServerName) -> Option<String> {
-        None
-    }
-
-    /// Returns the node of the cluster that runs a server now, if it is another one.
-    fn node_of(&self, _: &ServerName) -> Option<String> {
-        None
-    }
-
-    /// Returns this process as a node of its cluster, if it is one.
-    fn cluster(&self) -> Option<Arc<dyn ClusterNode>> {
-        None
-    }
 
     /// Ends every server, all at once, within 1.5 s. No process of ours is left when this returns,
     /// unless the system cannot kill it.
@@ -162,4 +125,37 @@ pub trait Servers: fmt::Debug + Send + Sync {
 
     /// Ends every server, with more time for servers that save their state.
     fn end(&self) -> BoxFuture<'_, ()>;
+}
+
+/// Servers that may have a process or connection for each caller over HTTP.
+pub trait CallerServices {
+    /// Returns the address of ours at which the caller of this client logs in to a server, if that may
+    /// help.
+    fn offer_login(&self, server: &ServerName, client: Option<&ClientId>) -> Option<String>;
+
+    /// Returns true if each caller has a process or connection of its own at this server.
+    fn is_of_callers(&self, server: &ServerName) -> bool;
+
+    /// Returns the logins that callers may begin in a browser.
+    fn logins(&self) -> &Arc<CallerLogins>;
+
+    /// Lists the values of callers that servers get ([`HttpCaller::values`]). Returns `None` if all
+    /// callers are alike to all servers.
+    fn values(&self) -> Option<Arc<BTreeSet<String>>>;
+
+    /// Remembers the values of a caller. Returns the servers that can be surveyed for a new caller.
+    fn meet(&self, caller: &Arc<HttpCaller>) -> Vec<ServerName>;
+}
+
+/// The servers of one configuration.
+pub trait Servers: CallServers + ListServers + Lifecycle {
+    /// Returns the services for callers over HTTP, if there are any.
+    fn callers(&self) -> Option<&dyn CallerServices> {
+        None
+    }
+
+    /// Returns this process as a node of its cluster, if it is one.
+    fn cluster(&self) -> Option<Arc<dyn ClusterNode>> {
+        None
+    }
 }

@@ -209,7 +209,11 @@ impl Authorizer {
             }
         };
         allowed.inspect_err(|error| note.set_failure(error.code()))?;
-        note.record.node = self.catalog.servers.node_of(&asked.server);
+        note.record.node = self
+            .catalog
+            .servers
+            .cluster()
+            .and_then(|node| node.node_of(&asked.server));
         Ok(())
     }
 

@@ -168,7 +168,9 @@ impl Catalog {
 
     /// Remembers a caller over HTTP; servers that lacked one are surveyed.
     pub fn meet_caller(&self, caller: &Arc<HttpCaller>) {
-        note_completed(self, &self.servers.meet_caller(caller));
+        if let Some(callers) = self.servers.callers() {
+            note_completed(self, &callers.meet(caller));
+        }
     }
 
     /// The current generation of the registry. It is loaded off the event loop, at the first request

@@ -25,13 +25,13 @@ pub(super) async fn log_in(
     gate: &Gate,
     head: &Parts,
 ) -> Result<Response<Body>, HttpError> {
-    let logins = gateway.servers.caller_logins();
-    let logins = logins.ok_or_else(HttpError::nowhere)?;
+    let callers = gateway.servers.callers().ok_or_else(HttpError::nowhere)?;
+    let logins = callers.logins();
     let code = head.uri.path().trim_start_matches(LOGIN_PATH);
     match (code, &head.method) {
-        ("callback", &Method::GET) => Ok(finish(&logins, gate, head).await),
-        (code, &Method::GET) => Ok(confirm(&logins, code)),
-        (code, &Method::POST) => Ok(begin(&logins, code, head).await),
+        ("callback", &Method::GET) => Ok(finish(logins, gate, head).await),
+        (code, &Method::GET) => Ok(confirm(logins, code)),
+        (code, &Method::POST) => Ok(begin(logins, code, head).await),
         _ => Err(HttpError::method("GET, POST")),
     }
 }

@@ -51,7 +51,7 @@ pub(super) fn identify(
     head: &Parts,
     admitted: Option<&Admitted>,
 ) -> Option<Arc<HttpCaller>> {
-    let wanted = gateway.servers.caller_values()?;
+    let wanted = gateway.servers.callers()?.values()?;
     let value = |name: &String| {
         let header = name.strip_prefix(HttpCaller::PREFIX)?;
         let value = get_once(&head.headers, header).ok()??;

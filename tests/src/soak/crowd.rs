@@ -4,7 +4,10 @@
 use std::{fmt::Write as _, sync::Arc, time::Duration};
 
 use cluster::{Cluster, ClusterAccess, ClusterSettings, NoData, Role};
-use fleet::{Launch, Placement, Request, ServerSpec, Servers as _, Surroundings, Template};
+use fleet::{
+    CallServers, Launch, Lifecycle, ListServers, Placement, Request, ServerSpec, Servers as _,
+    Surroundings, Template,
+};
 use futures::FutureExt as _;
 use jsonrpc::Json;
 use parking_lot::Mutex;

@@ -7,7 +7,8 @@ use tokio_util::sync::CancellationToken;
 use tool::ServerName;
 
 use crate::{
-    CallError, Fleet, Launch, Request, ServerSpec, Servers, Spoken, Surroundings, Template,
+    CallError, CallServers, Fleet, Launch, Lifecycle, ListServers, Request, ServerSpec, Spoken,
+    Surroundings, Template,
 };
 
 /// A test fails if the expected event does not occur within this time.

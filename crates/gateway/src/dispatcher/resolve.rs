@@ -60,7 +60,12 @@ impl Dispatcher {
             }
             // No caller that the server accepts was there before.
             Err(ToolError::ServerUnavailable { server, .. })
-                if has_caller && self.catalog.servers.is_of_callers(server) =>
+                if has_caller
+                    && self
+                        .catalog
+                        .servers
+                        .callers()
+                        .is_some_and(|callers| callers.is_of_callers(server)) =>
             {
                 Box::pin(survey_now(&self.catalog, server)).await;
                 true
@@ -72,8 +77,11 @@ impl Dispatcher {
         }
         found.map_err(|mut error| {
             if let ToolError::LoginRequired { server, needed, .. } = &mut error {
-                let servers = &self.catalog.servers;
-                needed.address = servers.offer_login(server, context.client.as_ref());
+                needed.address = self
+                    .catalog
+                    .servers
+                    .callers()
+                    .and_then(|callers| callers.offer_login(server, context.client.as_ref()));
             }
             error
         })

@@ -9,9 +9,10 @@ use std::{
 };
 
 use fleet::{
-    Applied, Asks, Awaited, CallError, Failure, Launch, LoginNeeded, QuestionKind, Request,
-    ServerInfo, ServerQuestion, ServerSpec, ServerState, Servers, Sharing, Spoken, Subscriber,
-    Survey, SurveyError, Template, UpdateSink, Variables, WatchGuard,
+    Applied, Asks, Awaited, CallError, CallServers, Failure, Launch, Lifecycle, ListServers,
+    LoginNeeded, QuestionKind, Request, ServerInfo, ServerQuestion, ServerSpec, ServerState,
+    Servers, Sharing, Spoken, Subscriber, Survey, SurveyError, Template, UpdateSink, Variables,
+    WatchGuard,
 };
 use futures::{
     FutureExt as _,
@@ -302,25 +303,7 @@ impl fmt::Debug for Memory {
     }
 }
 
-impl Servers for Memory {
-    fn log_in<'a>(
-        &'a self,
-        server: &'a ServerName,
-        _: Option<&'a ClientId>,
-        asks: &'a Arc<dyn Asks>,
-    ) -> BoxFuture<'a, bool> {
-        Box::pin(async move {
-            let params = r#"{"mode":"url","message":"log in","url":"http://127.0.0.1/"}"#;
-            let question = ServerQuestion {
-                kind: QuestionKind::Elicitation,
-                params: jsonrpc::json(params.to_owned()).unwrap(),
-            };
-            let answer = asks.ask(question).await;
-            let is_done = matches!(&answer, fleet::ClientAnswer::Result(it) if it.as_str().contains("accept"));
-            is_done && self.locked.lock().remove(server)
-        })
-    }
-
+impl CallServers for Memory {
     fn call<'a>(
         &'a self,
         server: &'a ServerName,
@@ -355,6 +338,26 @@ impl Servers for Memory {
         })
     }
 
+    fn log_in<'a>(
+        &'a self,
+        server: &'a ServerName,
+        _: Option<&'a ClientId>,
+        asks: &'a Arc<dyn Asks>,
+    ) -> BoxFuture<'a, bool> {
+        Box::pin(async move {
+            let params = r#"{"mode":"url","message":"log in","url":"http://127.0.0.1/"}"#;
+            let question = ServerQuestion {
+                kind: QuestionKind::Elicitation,
+                params: jsonrpc::json(params.to_owned()).unwrap(),
+            };
+            let answer = asks.ask(question).await;
+            let is_done = matches!(&answer, fleet::ClientAnswer::Result(it) if it.as_str().contains("accept"));
+            is_done && self.locked.lock().remove(server)
+        })
+    }
+}
+
+impl ListServers for Memory {
     fn survey<'a>(&'a self, server: &'a ServerName) -> BoxFuture<'a, Result<Survey, SurveyError>> {
         if self.incomplete.lock().contains(server) {
             let failure = Failure::new("`TOKEN` is not set");
@@ -430,6 +433,36 @@ impl Servers for Memory {
         self.looks.send_modify(|looks| looks.push(after));
     }
 
+    fn sharing(&self) -> Vec<Sharing> {
+        Vec::new()
+    }
+
+    fn quick_states(&self) -> Vec<ServerState> {
+        self.states()
+    }
+
+    fn failures(&self) -> Vec<(ServerName, Failure)> {
+        Vec::new()
+    }
+
+    fn is_down(&self, _: &ServerName) -> bool {
+        false
+    }
+
+    fn needs_login(&self, _: &ServerName) -> bool {
+        false
+    }
+
+    fn states(&self) -> Vec<ServerState> {
+        Vec::new()
+    }
+
+    fn list_mended(&self) -> Vec<ServerName> {
+        Vec::new()
+    }
+}
+
+impl Lifecycle for Memory {
     fn apply(&self, _: Vec<ServerSpec>) -> Applied {
         Applied::default()
     }
@@ -454,37 +487,9 @@ impl Servers for Memory {
             .collect()
     }
 
-    fn sharing(&self) -> Vec<Sharing> {
-        Vec::new()
-    }
-
     fn forget_client(&self, _: u64) {}
 
     fn tell_roots_changed(&self, _: u64) {}
-
-    fn states(&self) -> Vec<ServerState> {
-        Vec::new()
-    }
-
-    fn quick_states(&self) -> Vec<ServerState> {
-        self.states()
-    }
-
-    fn failures(&self) -> Vec<(ServerName, Failure)> {
-        Vec::new()
-    }
-
-    fn is_down(&self, _: &ServerName) -> bool {
-        false
-    }
-
-    fn needs_login(&self, _: &ServerName) -> bool {
-        false
-    }
-
-    fn list_mended(&self) -> Vec<ServerName> {
-        Vec::new()
-    }
 
     fn stop(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {})
@@ -494,3 +499,5 @@ impl Servers for Memory {
         Box::pin(async {})
     }
 }
+
+impl Servers for Memory {}

@@ -14,6 +14,9 @@ pub(super) fn marks(catalog: &Catalog, entry: &Entry) -> ServerMarks {
     ServerMarks {
         is_outdated,
         trouble: catalog.find_trouble(server, entry.stale),
-        absent_node: catalog.servers.absent_node(server),
+        absent_node: catalog
+            .servers
+            .cluster()
+            .and_then(|node| node.absent_node(server)),
     }
 }

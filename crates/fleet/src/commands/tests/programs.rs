@@ -10,7 +10,8 @@ use tool::{ClientId, ServerName};
 
 use super::define;
 use crate::{
-    CallError, Fleet, Launch, Request, Sandbox, ServerSpec, Servers, Surroundings, Template,
+    CallError, CallServers, Fleet, Launch, Lifecycle, ListServers, Request, Sandbox, ServerSpec,
+    Surroundings, Template,
     commands::{CommandDefinition, CommandSet, CommandTool},
     find_command,
 };

@@ -17,8 +17,8 @@ use tokio_util::sync::CancellationToken;
 use self::web::{FakeResponse, FakeWebServer, SeenRequest, answer, event};
 use super::{Site, open_remote};
 use crate::{
-    Fleet, Launch, LogSink, ProgressSink, Request, ServerInfo, ServerSpec, Servers as _, Spoken,
-    Surroundings, Template,
+    CallServers, Fleet, Launch, Lifecycle, ListServers, LogSink, ProgressSink, Request, ServerInfo,
+    ServerSpec, Spoken, Surroundings, Template,
     asking::Asking,
     changes::Changes,
     connection::Connection,

@@ -25,7 +25,7 @@ use super::{
     fleet, fleet_in, open, play, request,
 };
 use crate::{
-    CallError, Ran, Servers as _, Surroundings, TIMEOUT_DEFAULT,
+    CallError, CallServers, Lifecycle, ListServers, Ran, Surroundings, TIMEOUT_DEFAULT,
     error::{Denied, RequestError},
     wire::{HandshakeError, Obstacle},
 };

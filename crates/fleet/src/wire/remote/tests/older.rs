@@ -12,7 +12,10 @@ use super::{
     CHANGED, FakeResponse, FakeWebServer, ODD, Opening, SECRET, SeenRequest, answer, check, fleet,
     fleet_that_spoke, open, open_with, play, request,
 };
-use crate::{ProgressSink, Request, Servers as _, error::RequestError, wire::HandshakeError};
+use crate::{
+    CallServers, Lifecycle, ListServers, ProgressSink, Request, error::RequestError,
+    wire::HandshakeError,
+};
 
 /// More events than any test has the server send at once.
 const EVENTS_MAX: usize = 16;
