@@ -1,10 +1,9 @@
-//! `proxy demo`: a session on built-in servers, for a person to follow.
+//! `proxy demo`: a session on a built-in server, for a person to follow.
 //!
-//! Nothing in it is faked: the servers are child processes like any other, and every result is the one
-//! that a client would get.
+//! The server is a child process like any other, and every result is the one that a client would get.
 #![warn(missing_docs)]
 
-pub mod servers;
+mod server;
 
 use std::sync::Arc;
 
@@ -17,31 +16,29 @@ use gateway::{
 };
 use printable::group_digits;
 use serde_json::{Value, json, value::RawValue};
+use server::NAME;
+
+pub use server::serve;
 
 /// The number of lines of an answer that are shown.
 const LINES_SHOWN: usize = 9;
 
-/// Plays the session on servers that [`configuration`] names; `say` prints the text for the user.
+/// Plays the session on the server that [`configuration`] names; `say` prints the text for the user.
 pub async fn play(gateway: &Arc<Gateway>, say: fn(&str)) -> anyhow::Result<()> {
     let gateway = Arc::clone(gateway);
     Play { gateway, say }.run().await
 }
 
-/// Returns the configuration of the demo's servers.
+/// Returns the configuration of the demo.
 pub fn configuration() -> anyhow::Result<String> {
     let program = std::env::current_exe().context("cannot find our own program")?;
     let program = program
         .to_str()
         .context("the path of our own program is not UTF-8")?;
-    let table = |name: &&str| {
-        let command = Value::from(program);
-        format!("[servers.{name}]\ncommand = {command}\nargs = [\"demo-server\", \"{name}\"]\n")
-    };
-    Ok(servers::NAMES
-        .iter()
-        .map(table)
-        .collect::<Vec<_>>()
-        .join("\n"))
+    Ok(format!(
+        "[servers.{NAME}]\ncommand = {}\nargs = [\"demo-server\"]\n",
+        Value::from(program)
+    ))
 }
 
 struct Play {
@@ -83,10 +80,10 @@ impl Play {
         let call = json!({"tool_name": "notes/list_examples", "tool_input": {"count": 400}});
         let reply = self.show(EXECUTE, call).await?;
         self.read_on(&reply.printable()).await?;
-        self.title("The crash of a server is reported; the other servers keep running");
+        self.title("The crash of the server is reported; the next call starts it again");
         self.show(
             EXECUTE,
-            json!({"tool_name": "flaky/crash", "tool_input": {}}),
+            json!({"tool_name": "notes/crash", "tool_input": {}}),
         )
         .await?;
         let call = json!({"tool_name": "notes/search_notes", "tool_input": {"query": "milk"}});
@@ -98,26 +95,19 @@ impl Play {
     }
 
     async fn reindex(&self) -> anyhow::Result<()> {
-        self.title("Two servers are asked for their tools, once: proxy reindex");
+        self.title("The server is asked for its tools, once: proxy reindex");
         let chosen = survey::choose(&self.gateway.catalog, &[]).unwrap_or_default();
-        let answers: Vec<_> =
+        let asked: Vec<_> =
             survey::survey(&self.gateway.catalog, chosen, gateway::count_definition)
                 .collect()
                 .await;
-        for asked in &answers {
-            if let Err(why) = &asked.news.outcome {
-                anyhow::bail!("demo server {}: {why}", asked.news.server);
-            }
+        let news: Vec<_> = asked.into_iter().map(|asked| asked.news).collect();
+        if let Some(Err(why)) = news.iter().map(|news| &news.outcome).find(|it| it.is_err()) {
+            anyhow::bail!("the demo's server: {why}");
         }
-        let news = answers.into_iter().map(|asked| asked.news).collect();
-        let mut planned = survey::commit(&self.gateway.catalog, news, false).await?;
-        planned.sort_by(|a, b| a.server.cmp(&b.server));
-        for planned in planned {
-            (self.say)(&format!(
-                "{:<8} {} tools",
-                planned.server,
-                planned.plan.added.len()
-            ));
+        for planned in survey::commit(&self.gateway.catalog, news, false).await? {
+            let tools = planned.plan.added.len();
+            (self.say)(&format!("{} {tools} tools", planned.server));
         }
         Ok(())
     }

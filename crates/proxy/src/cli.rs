@@ -67,7 +67,7 @@ enum Command {
     Enrich(enrich::EnrichArgs),
     Stats(stats::StatsArgs),
     Doctor(doctor::DoctorArgs),
-    /// Play a session with built-in servers
+    /// Play a session with a built-in server
     #[command(hide = true)]
     Demo,
     #[command(subcommand)]
@@ -86,11 +86,9 @@ enum Command {
     ScriptHelper,
     #[command(hide = true)]
     Confine(confine::ConfineArgs),
-    /// Runs one of the demo's servers (started by `demo`)
+    /// Runs the server of the demo (started by `demo`)
     #[command(hide = true)]
-    DemoServer {
-        name: String,
-    },
+    DemoServer,
 }
 
 impl Command {
@@ -133,7 +131,7 @@ impl Command {
             Self::Helper => Ok(commands::call::kept::work_as_helper()),
             Self::ScriptHelper => Ok(commands::run::work_as_helper()),
             Self::Confine(args) => args.become_command(),
-            Self::DemoServer { name } => demo::serve(&name),
+            Self::DemoServer => demo::serve(),
         }
     }
 }

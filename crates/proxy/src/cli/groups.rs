@@ -33,7 +33,7 @@ pub(super) fn render(command: &Command) -> String {
             text.push_str(&format!("{group:9} {name:12} {}\n", about(name)));
         }
     }
-    text.push_str("Example   proxy demo   Play a session with built-in servers\n");
+    text.push_str("Example   proxy demo   Play a session with a built-in server\n");
     text
 }
 

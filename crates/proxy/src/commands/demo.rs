@@ -1,4 +1,4 @@
-//! `proxy demo`: a session with built-in servers.
+//! `proxy demo`: a session with a built-in server.
 
 use anyhow::Context as _;
 use config::{Environment, Overrides};
@@ -11,8 +11,8 @@ pub(crate) fn play() -> anyhow::Result<Exit> {
     run_async(play_session())?
 }
 
-pub(crate) fn serve(name: &str) -> anyhow::Result<Exit> {
-    run_async(demo::servers::run(name))??;
+pub(crate) fn serve() -> anyhow::Result<Exit> {
+    run_async(demo::serve())??;
     Ok(Exit::Success)
 }
 
