@@ -12,14 +12,12 @@ mod kind;
 #[cfg(any(test, fuzzing))]
 pub mod laws;
 mod marks;
-mod places;
 mod shape;
 mod splitter;
 pub mod tokens;
 
 pub use json::{CutPosition, close, locate};
 pub use kind::TextKind;
-pub use places::{Places, locate_rest, may_list_paths};
 pub use shape::{count_items, count_lines, describe_shape, find_columns};
 pub use splitter::{Cut, Rooms, find_first_cut, find_first_part, split};
 

@@ -199,7 +199,7 @@ fn a_shape_says_what_the_whole_is() {
     );
     check_shape(
         &format!("iVBORw0KGgo{}9", "aB+/".repeat(100)),
-        "base64 of a PNG image, 412 characters, 309 bytes",
+        "base64, 412 characters, 309 bytes",
     );
 }
 

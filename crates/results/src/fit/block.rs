@@ -10,9 +10,6 @@ use serde_json::{Value, value::RawValue};
 /// the protocol and an address need less.
 const WRAPPER_BYTES_MAX: usize = 512;
 
-/// The longest name and address of a link that stays one where its description is cut, in bytes.
-const LINK_BYTES_MAX: usize = 256;
-
 /// The longest media type that is repeated, in characters.
 const MEDIA_TYPE_CHARS_MAX: usize = 100;
 
@@ -20,8 +17,6 @@ const MEDIA_TYPE_CHARS_MAX: usize = 100;
 pub(super) enum Block<'a> {
     /// An image, a sound or a short link; its data does not count, the members beside it do.
     Passing { raw: &'a str, beside: String },
-    /// A longer link, which is treated as JSON and stays a link if it is cut.
-    Link(&'a str),
     Text {
         before: Cow<'a, str>,
         text: Cow<'a, str>,
@@ -49,7 +44,6 @@ impl<'a> Block<'a> {
                 let beside = raw.to_owned();
                 return Self::Passing { raw, beside };
             }
-            (Some(r#""resource_link""#), _) => return Self::Link(raw),
             _ => None,
         };
         let is_wrapper = |quoted: &str| raw.len() - quoted.len() <= WRAPPER_BYTES_MAX;
@@ -80,7 +74,7 @@ impl<'a> Block<'a> {
         match self {
             Self::Passing { .. } => None,
             Self::Text { text, .. } => Some(text),
-            Self::Other(raw) | Self::Link(raw) => Some(raw),
+            Self::Other(raw) => Some(raw),
         }
     }
 
@@ -112,7 +106,7 @@ impl<'a> Block<'a> {
 
     pub(super) fn whole(&self) -> Cow<'_, str> {
         match self {
-            Self::Passing { raw, .. } | Self::Other(raw) | Self::Link(raw) => Cow::Borrowed(raw),
+            Self::Passing { raw, .. } | Self::Other(raw) => Cow::Borrowed(raw),
             Self::Text { text, .. } => Cow::Owned(self.with(text)),
         }
     }
@@ -121,7 +115,7 @@ impl<'a> Block<'a> {
     pub(super) fn with(&self, text: &str) -> String {
         match self {
             Self::Text { before, after, .. } => format!("{before}{}{after}", quote(text)),
-            Self::Passing { .. } | Self::Other(_) | Self::Link(_) => text_block(text),
+            Self::Passing { .. } | Self::Other(_) => text_block(text),
         }
     }
 
@@ -136,23 +130,6 @@ impl<'a> Block<'a> {
             Self::Text { .. } => Some((PLAIN_BEFORE.to_owned(), PLAIN_AFTER.to_owned())),
             _ => None,
         }
-    }
-
-    /// Returns a link with its short members only, which a client can still follow.
-    pub(super) fn short_link(&self) -> Option<String> {
-        let Self::Link(raw) = self else {
-            return None;
-        };
-        let fields = Fields::of(raw)?;
-        let short = |key: &str| {
-            let value = fields.get(key)?.get();
-            let is_short = value.starts_with('"') && value.len() <= LINK_BYTES_MAX;
-            is_short.then(|| format!(r#""{key}":{value}"#))
-        };
-        let (uri, name) = (short("uri")?, short("name")?);
-        let kind = short("mimeType").map(|kind| format!(",{kind}"));
-        let kind = kind.unwrap_or_default();
-        Some(format!(r#"{{"type":"resource_link",{uri},{name}{kind}}}"#))
     }
 
     /// Returns true if the text of a text block is this JSON, or is the value of its sole member.

@@ -11,7 +11,7 @@ use super::{
     budget::{BUDGET_MIN, Budget, READ_NOTE_TOKENS},
     division::Division,
     fitted::{Fitted, Origin, PartOfWhole},
-    footer::{Footer, PLACES_TOKENS_MAX},
+    footer::Footer,
     measure::count_items,
     parsed_result::{ParsedResult, with_content},
     shares::{first_room, share_out, texts_shown},
@@ -122,9 +122,7 @@ impl Composition {
             .saturating_sub(Footer::tokens_max() + tokens::count(&shape) + 8 + MARGIN)
             .saturating_sub(count_passing(answer))
             .min(others);
-        let names_places = names_places(&pieces, max_tokens);
-        let reserved = if names_places { PLACES_TOKENS_MAX } else { 0 };
-        let (keeps_wrappers, room) = weigh_wrappers(answer, room.saturating_sub(reserved));
+        let (keeps_wrappers, room) = weigh_wrappers(answer, room);
         let shares = share_out(&pieces, answer.long_members().count(), room);
         let first = first_room(&pieces, &shares);
         let division = Division::of(&pieces, Rooms { first, others });
@@ -133,7 +131,6 @@ impl Composition {
             shares: &shares,
             first: division.first,
             keeps_wrappers,
-            names_places,
         };
         let mut shown = view.blocks(answer);
         let notice = shown.notice.take().filter(|_| !budget.is_ours);
@@ -233,12 +230,6 @@ fn part_of(
         content_type: pieces.first().map(|piece| piece.kind.media_type()),
         ..PartOfWhole::default()
     }
-}
-
-/// Returns true if there is one text, and room to say in which folders its rest lies.
-fn names_places(pieces: &[TextPiece<'_>], max_tokens: usize) -> bool {
-    let [piece] = pieces else { return false };
-    max_tokens >= PLACES_TOKENS_MAX * 8 && excerpt::may_list_paths(piece)
 }
 
 fn draft(

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use excerpt::{Places, tokens};
+use excerpt::tokens;
 use printable::group_digits;
 
 use super::division::WholeSize;
@@ -24,8 +24,6 @@ pub(super) struct Counted {
     pub(super) unit: &'static str,
     /// The number shown from the end.
     pub(super) last: usize,
-    /// The folders of the items that are not shown.
-    pub(super) places: Option<Places>,
     /// A JSON pointer to the value that was cut, unless it is the whole.
     pub(super) at: Option<String>,
 }
@@ -43,7 +41,6 @@ impl Counted {
             whole,
             unit,
             last: 0,
-            places: None,
             at: None,
         }
     }
@@ -61,30 +58,9 @@ impl Counted {
                 group_digits(last)
             ),
         };
-        let places = self.places.as_ref().and_then(describe_places);
-        let places = places.map(|it| format!(" ({it})")).unwrap_or_default();
         let whole = group_digits(self.whole);
-        format!(", {shown} of {whole} {}{at}{places}", self.unit)
+        format!(", {shown} of {whole} {}{at}", self.unit)
     }
-}
-
-/// The most that the folders of a rest cost in a footer, in tokens.
-pub(super) const PLACES_TOKENS_MAX: usize = 60;
-
-/// `612 more below tools/rag/, 235 elsewhere`; `None` if the names are too long.
-fn describe_places(places: &Places) -> Option<String> {
-    let text = |named: &[(usize, String)]| {
-        let below = named.iter().enumerate().map(|(nth, (count, folder))| {
-            let more = if nth == 0 { " more" } else { "" };
-            format!("{}{more} below {folder}", group_digits(*count))
-        });
-        let left = places.items - named.iter().map(|(count, _)| count).sum::<usize>();
-        let elsewhere = (left > 0).then(|| format!("{} elsewhere", group_digits(left)));
-        below.chain(elsewhere).collect::<Vec<_>>().join(", ")
-    };
-    let texts = (1..=places.folders.len()).rev();
-    let mut texts = texts.map(|count| text(&places.folders[..count]));
-    texts.find(|text| tokens::count(text) <= PLACES_TOKENS_MAX)
 }
 
 impl Footer {
@@ -111,7 +87,7 @@ impl Footer {
         }
     }
 
-    /// The cost of the longest footer without folders.
+    /// The cost of the longest footer.
     pub(super) fn tokens_max() -> usize {
         static TOKENS: OnceLock<usize> = OnceLock::new();
         *TOKENS.get_or_init(|| {
@@ -141,8 +117,6 @@ impl Footer {
 
 #[cfg(test)]
 mod tests {
-    use excerpt::Places;
-
     use super::{Counted, Footer};
     use crate::{fit::division::WholeSize, store::Handle};
 
@@ -169,35 +143,12 @@ mod tests {
     }
 
     #[test]
-    fn a_footer_counts_the_last_lines_and_names_folders_within_a_bound() {
-        let text = |folders: Vec<(usize, String)>| {
-            let places = Places {
-                folders,
-                items: 847,
-            };
-            let counted = Counted {
-                last: 30,
-                places: Some(places),
-                ..Counted::of(120, 997, "lines")
-            };
-            counted.text()
+    fn a_footer_counts_the_last_lines() {
+        let counted = Counted {
+            last: 30,
+            ..Counted::of(120, 997, "lines")
         };
-        let rag = || (612, "tools/rag/".to_owned());
-        assert_eq!(
-            text(vec![rag()]),
-            ", first 120 and last 30 of 997 lines (612 more below tools/rag/, 235 elsewhere)"
-        );
-        assert_eq!(
-            text(vec![rag(), (235, "src/".to_owned())]),
-            ", first 120 and last 30 of 997 lines (612 more below tools/rag/, 235 below src/)"
-        );
-        let long = || "x7q/".repeat(20);
-        let only = text(vec![rag(), (99, long())]);
-        assert!(
-            only.ends_with("(612 more below tools/rag/, 235 elsewhere)"),
-            "{only}"
-        );
-        assert!(text(vec![(612, long())]).ends_with(" lines"));
+        assert_eq!(counted.text(), ", first 120 and last 30 of 997 lines");
     }
 
     #[test]

@@ -145,12 +145,7 @@ impl<'a> ParsedResult<'a> {
                 };
                 let cost = counter.count_to(beside, left);
                 if cost > left {
-                    let is_link = *raw == beside.as_str();
-                    *block = if is_link {
-                        Block::Link(raw)
-                    } else {
-                        Block::Other(raw)
-                    };
+                    *block = Block::Other(raw);
                 } else {
                     left -= cost;
                 }
@@ -196,7 +191,7 @@ impl<'a> ParsedResult<'a> {
                     piece.push_str(before);
                     frame.push(std::mem::replace(&mut piece, after.to_string()));
                 }
-                Block::Other(_) | Block::Link(_) => frame.push(std::mem::take(&mut piece)),
+                Block::Other(_) => frame.push(std::mem::take(&mut piece)),
             }
         }
         piece.push_str(&self.rest());

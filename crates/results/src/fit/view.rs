@@ -1,6 +1,6 @@
 //! The shown blocks of a cut result.
 
-use excerpt::{Cut, Places, TextKind, TextPiece, tokens};
+use excerpt::{Cut, TextKind, TextPiece, tokens};
 
 use super::{
     block::{Block, text_block},
@@ -37,8 +37,6 @@ pub(super) struct View<'a> {
     pub(super) first: Cut,
     /// True if texts are sent in their own blocks; false if in plain ones.
     pub(super) keeps_wrappers: bool,
-    /// True if the footer says in which folders the rest lies.
-    pub(super) names_places: bool,
 }
 
 impl View<'_> {
@@ -76,11 +74,6 @@ impl View<'_> {
         match block {
             Block::Text { .. } if !self.keeps_wrappers => text_block(text),
             _ if is_whole => block.whole().into_owned(),
-            Block::Link(_) => {
-                let link = block.short_link();
-                let link = link.filter(|it| tokens::count(it) <= tokens::count(text));
-                link.unwrap_or_else(|| block.with(text))
-            }
             _ => block.with(text),
         }
     }
@@ -119,14 +112,12 @@ impl View<'_> {
             let at = (!place.pointer.is_empty()).then_some(place.pointer);
             return Counted {
                 at,
-                places: self.places(piece, text.len()),
                 ..Counted::of(place.shown, place.items, "items")
             };
         }
         let tail = tail_start(piece, end, self.shares[0]).unwrap_or(text.len());
-        let places = self.places(piece, tail);
         let lines = excerpt::count_lines;
-        let counted = if lines(text) > 1 && head.ends_with('\n') {
+        if lines(text) > 1 && head.ends_with('\n') {
             Counted {
                 last: lines(&text[tail..]),
                 ..Counted::of(lines(head), lines(text), "lines")
@@ -137,15 +128,7 @@ impl View<'_> {
                 last: chars(&text[tail..]),
                 ..Counted::of(chars(head), chars(text), "characters")
             }
-        };
-        Counted { places, ..counted }
-    }
-
-    /// Returns the folders of the items between the first part and the last lines.
-    fn places(&self, piece: &TextPiece<'_>, tail: usize) -> Option<Places> {
-        let end = self.first.end;
-        self.names_places
-            .then(|| excerpt::locate_rest(piece, end, tail))?
+        }
     }
 
     /// Returns the number of shown items and of all items; a text that is cut within a line counts
