@@ -34,10 +34,7 @@ pub(crate) async fn name_whole(
     let handle = if is_whole || !origin.reads_on {
         None
     } else {
-        store
-            .keep_whole(&whole, origin.client, origin.tool)
-            .await
-            .ok()
+        store.keep_whole(&whole, origin.client).await.ok()
     };
     let named = handle.map_or_else(|| json!({}), |it| json!({"whole": it.to_string()}));
     reply.with_meta(META, &named)

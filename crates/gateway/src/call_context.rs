@@ -107,10 +107,9 @@ impl CallContext {
         })
     }
 
-    pub(crate) fn origin(&self, tool: impl Into<String>) -> Origin {
+    pub(crate) fn origin(&self) -> Origin {
         Origin {
             client: self.client.clone(),
-            tool: tool.into(),
             reads_on: self.policy.sees_ours(),
         }
     }

@@ -460,7 +460,7 @@ impl ClientTasks {
             RoundError::Call(error) => format!("{error}; the call may have run"),
             RoundError::Unanswered(why) => why,
         })?;
-        let origin = context.origin(held.tool.as_str());
+        let origin = context.origin();
         let fitted = fit(result, Budget::new(held.max_tokens), origin, &self.results);
         let line = ToolReply::from(fitted.await).line("0", true).concat();
         let text = String::from_utf8(line).map_err(|error| error.to_string())?;

@@ -111,8 +111,6 @@ pub enum ToolError {
         handle: String,
         /// The reason why it cannot be read.
         why: String,
-        /// The tool that gave the result, if it is known.
-        tool: Option<String>,
     },
     /// The server answered with a protocol error.
     ServerError {

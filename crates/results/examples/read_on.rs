@@ -29,7 +29,6 @@ async fn main() -> anyhow::Result<()> {
     let result = jsonrpc::json(format!(r#"{{"content":[{}]}}"#, text_block(&log)))?;
     let origin = Origin {
         client: Some(client.clone()),
-        tool: "logs/tail".to_owned(),
         reads_on: true,
     };
     let fitted = fit(result, Budget::new(300), origin, &store).await;

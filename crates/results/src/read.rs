@@ -28,9 +28,6 @@ pub use helper::answer_query;
 pub use limits::LIMIT_DEFAULT;
 pub use request::{Output, ReadError, ReadOutcome, ReadRequest, ReadTexts, Unit};
 
-/// The tool name under which long values of a result are kept again.
-const TOOL: &str = "proxy/read_result";
-
 /// The terms of a call, besides its arguments.
 #[derive(Debug, Clone, Copy)]
 pub struct Terms {
@@ -82,7 +79,6 @@ pub async fn answer(
             };
             let origin = Origin {
                 client: client.cloned(),
-                tool: TOOL.to_owned(),
                 reads_on: true,
             };
             let result = Json::of_built(format!(r#"{{"content":[{}]}}"#, text_block(&value)));

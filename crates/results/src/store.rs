@@ -6,7 +6,6 @@
 mod error;
 mod folder;
 mod form;
-mod gone;
 mod handle;
 mod kept;
 mod shared;
@@ -214,11 +213,9 @@ impl ResultStore {
         &self,
         result: &Json,
         owner: Option<ClientId>,
-        tool: String,
     ) -> Result<Handle, String> {
         let draft = Draft {
             owner,
-            tool,
             max_tokens: 0,
             texts: Vec::new(),
             frame: vec![result.as_str().to_owned()],
@@ -253,14 +250,11 @@ impl ResultStore {
         handle: &str,
         client: Option<&ClientId>,
     ) -> Result<KeptResult, HandleError> {
-        let gone = HandleError::Gone { tool: None };
-        let Some(handle) = Handle::parse(handle) else {
-            return Err(gone);
-        };
+        let handle = Handle::parse(handle).ok_or(HandleError::Gone)?;
         let settled = self.settle(&handle).await;
         settled.map_err(HandleError::NotWritten)?;
         let opened = self.open_file(&handle, client).await;
-        if matches!(opened, Err(HandleError::Gone { tool: None })) && self.fetch(&handle).await {
+        if matches!(opened, Err(HandleError::Gone)) && self.fetch(&handle).await {
             return self.open_file(&handle, client).await;
         }
         opened
@@ -273,8 +267,7 @@ impl ResultStore {
     ) -> Result<KeptResult, HandleError> {
         let (handle, client) = (handle.clone(), client.cloned());
         let opening = self.in_folder(move |folder| folder.open(&handle, client.as_ref()));
-        let gone = HandleError::Gone { tool: None };
-        opening.await.unwrap_or(Err(gone))
+        opening.await.unwrap_or(Err(HandleError::Gone))
     }
 
     /// Copies a result of another machine. Returns false if there is none.

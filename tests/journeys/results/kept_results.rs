@@ -90,15 +90,17 @@ async fn who_comes_too_late_hears_what_to_call_again() {
     }
     let late = second_lines(&client, &kept).await;
     assert!(late.starts_with("error handle_expired: "), "{late}");
-    assert!(late.ends_with("Call files/read again."), "{late}");
-    // The next result removes the expired one; its origin is still known.
+    assert!(
+        late.ends_with("Call the tool that gave it again."),
+        "{late}"
+    );
+    // The next result removes the expired one.
     client.execute("files/read", json!({})).await.good();
     crate::until("the removal of the result", || {
         !folder(&house).join(format!("{kept}.result")).exists()
     })
     .await;
-    let later = second_lines(&client, &kept).await;
-    assert!(later.ends_with("Call files/read again."), "{later}");
+    assert_eq!(second_lines(&client, &kept).await, late);
     house.stops_clean().await;
 }
 
@@ -147,7 +149,7 @@ async fn a_damaged_file_is_an_error_that_says_so() {
     }
     let error = second_lines(&client, handle(&text)).await;
     assert!(
-        error.contains("damaged") && error.ends_with("Call files/read again."),
+        error.contains("damaged") && error.ends_with("Call the tool that gave it again."),
         "{error}"
     );
     house.stops_clean().await;

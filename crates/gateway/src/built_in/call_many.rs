@@ -86,7 +86,7 @@ async fn fit_all(
     let mut replies = Vec::new();
     for (nth, (place, call)) in calls.into_iter().enumerate() {
         let share = left / (count - nth);
-        let reply = fit_one(&call.name, call.outcome, store, context, share).await;
+        let reply = fit_one(call.outcome, store, context, share).await;
         left = left.saturating_sub(reply.tokens().await);
         replies.push((place, (call.name, reply)));
     }
@@ -95,7 +95,6 @@ async fn fit_all(
 }
 
 async fn fit_one(
-    name: &str,
     outcome: CallOutcome,
     store: &ResultStore,
     context: &CallContext,
@@ -110,7 +109,7 @@ async fn fit_one(
             };
             let origin = Origin {
                 reads_on: true,
-                ..context.origin(name)
+                ..context.origin()
             };
             ToolReply::from(fit(reply.json().clone(), budget, origin, store).await)
         }

@@ -53,7 +53,6 @@ impl From<ReadError> for ToolError {
             ReadError::Handle(handle, error) => Self::HandleExpired {
                 handle: printable::first_chars(&handle, HANDLE_CHARS_MAX).to_owned(),
                 why: error.to_string(),
-                tool: error.into_tool(),
             },
             ReadError::TimedOut(limit) => Self::Timeout {
                 tool: ToolRef::new(ServerName::built_in(), READ_RESULT),

@@ -146,7 +146,7 @@ async fn list_resources(catalog: &Catalog, call: OwnCall<'_>) -> Result<ToolRepl
 
 async fn fit_blocks(blocks: &[String], store: &ResultStore, call: &OwnCall<'_>) -> ToolReply {
     let result = ToolReply::of_blocks(blocks, false).json().clone();
-    let origin = call.context.origin(call.entry.at.to_string());
+    let origin = call.context.origin();
     let fitted = fit(result, Budget::new(call.max_tokens), origin, store);
     ToolReply::from(fitted.await)
 }

@@ -161,7 +161,7 @@ impl RunScript {
             dry_run: work.dry_run,
             wall_ms: u64::try_from(wall.as_millis()).unwrap_or(u64::MAX),
         };
-        let origin = context.origin(call.entry.at.to_string());
+        let origin = context.origin();
         let cancel = context.cancel.clone();
         let taking = self.turns.take(session_of(&context), caller.depth());
         let taking = cancel.run_until_cancelled(timeout(wall, taking)).await;

@@ -59,7 +59,7 @@ async fn declare_types(
         ..Budget::new(call.max_tokens)
     };
     let result = ToolReply::text(text).json().clone();
-    let fitted = fit(result, budget, context.origin(TOOL), store);
+    let fitted = fit(result, budget, context.origin(), store);
     Ok(ToolReply::from(fitted.await))
 }
 

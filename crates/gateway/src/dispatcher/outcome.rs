@@ -14,6 +14,8 @@ pub(crate) enum CallOutcome {
         result: Json,
         budget: Budget,
         origin: Origin,
+        /// The tool as it can be called again.
+        tool: String,
         /// A line of ours after the result.
         note: Option<String>,
         app: Option<AppUse>,
@@ -40,11 +42,11 @@ impl CallOutcome {
                 result,
                 budget,
                 origin,
+                tool,
                 note,
                 app,
                 mut record,
             } => {
-                let tool = origin.tool.clone();
                 let reply = match app {
                     Some(AppUse::Calls) => {
                         let is_error = results::is_error(&result);

@@ -59,7 +59,6 @@ impl Dispatcher {
             if let Some(note) = &context.task_note {
                 note.send_replace(Some(HeldTask {
                     server: server.to_string(),
-                    tool: entry.at.to_string(),
                     max_tokens,
                     task: task.clone(),
                 }));
@@ -101,7 +100,8 @@ impl Dispatcher {
                 is_off: options.raw,
                 ..Budget::new(max_tokens)
             },
-            origin: context.origin(entry.at.full_name()),
+            origin: context.origin(),
+            tool: entry.at.full_name(),
             note: remarks,
             app: find_app_use(entry, options, context),
             record: None,

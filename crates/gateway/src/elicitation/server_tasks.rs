@@ -108,8 +108,6 @@ impl ServerTask {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct HeldTask {
     pub(crate) server: String,
-    /// The tool, with its server.
-    pub(crate) tool: String,
     /// The part of the result that its caller gets, in tokens.
     pub(crate) max_tokens: u64,
     pub(crate) task: ServerTask,

@@ -83,10 +83,9 @@ fn sentence(error: &ToolError, audience: Audience) -> String {
         ),
         ToolError::Refused(refused) => refused.to_string(),
         ToolError::QuotaUsedUp(used_up) => used_up.to_string(),
-        ToolError::HandleExpired { handle, why, tool } => format!(
-            "\"{handle}\": {why}. Call {} again",
-            tool.as_deref().unwrap_or("the tool that gave it")
-        ),
+        ToolError::HandleExpired { handle, why } => {
+            format!("\"{handle}\": {why}. Call the tool that gave it again")
+        }
         ToolError::ServerError {
             tool,
             error,

@@ -58,7 +58,7 @@ pub(crate) async fn describe_tool(
         is_ours: true,
         ..Budget::new(room as u64)
     };
-    let origin = context.origin(DESCRIBE);
+    let origin = context.origin();
     let fitted = fit(reply.json().clone(), budget, origin, results).await;
     Ok(ToolReply::from(fitted))
 }

@@ -198,7 +198,6 @@ impl Composition {
             mut draft,
         } = self;
         draft.owner = origin.client;
-        draft.tool = origin.tool;
         let kept = if origin.reads_on {
             store.keep(draft).await
         } else {
@@ -257,7 +256,6 @@ fn draft(
         items,
         max_tokens,
         owner: None,
-        tool: String::new(),
     }
 }
 

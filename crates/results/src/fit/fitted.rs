@@ -53,13 +53,11 @@ impl Fitted {
     }
 }
 
-/// The call of a result, which the store needs to know.
+/// The client of a result, which the store needs to know.
 #[derive(Debug, Clone)]
 pub struct Origin {
     /// The client; none for a person at the command line.
     pub client: Option<ClientId>,
-    /// The tool as it can be called again.
-    pub tool: String,
     /// True if the client may call `proxy/read_result`; otherwise nothing is kept.
     pub reads_on: bool,
 }

@@ -29,7 +29,6 @@ fn origin() -> Origin {
             name: Arc::from("ada"),
             caller: None,
         }),
-        tool: "files/read".to_owned(),
         reads_on: true,
     }
 }

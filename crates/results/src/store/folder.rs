@@ -16,7 +16,6 @@ use tracing::debug;
 use super::{
     error::HandleError,
     form::{self, Draft, PartEnds, may_read},
-    gone,
     handle::Handle,
     kept::KeptResult,
 };
@@ -131,26 +130,19 @@ impl Folder {
             self.await_writer(handle);
             fs::metadata(&path)
         });
-        let Ok(about) = about else {
-            let tool = gone::read(&self.path, handle, client, self.keep);
-            return Err(HandleError::Gone { tool });
-        };
+        let about = about.map_err(|_| HandleError::Gone)?;
         let age = about.modified().ok().and_then(|at| at.elapsed().ok());
         let mut kept = KeptResult::open(&path)?;
         if !may_read(client, kept.head.owner.as_deref()) {
-            return Err(HandleError::Gone { tool: None });
+            return Err(HandleError::Gone);
         }
         if age.is_some_and(|age| age > self.keep) {
             // The next sweep is due now, since there is a file to remove.
             *self.used.lock() = None;
-            let tool = Some(kept.head.tool);
-            return Err(HandleError::Gone { tool });
+            return Err(HandleError::Gone);
         }
         self.cut(handle, &mut kept)
-            .map_err(|error| HandleError::Damaged {
-                tool: Some(kept.head.tool.clone()),
-                why: error.to_string(),
-            })?;
+            .map_err(|error| HandleError::Damaged(error.to_string()))?;
         Ok(kept)
     }
 
@@ -198,8 +190,9 @@ impl Folder {
             if stays {
                 room = room.saturating_sub(file.bytes);
                 is_newest &= !file.is_finished;
-            } else {
-                self.remove(&file);
+            } else if let Err(error) = fs::remove_file(&file.path) {
+                // The sweep of another proxy may have removed it first.
+                debug!(%error, "an old result was not removed");
             }
         }
         *self.used.lock() = Some((whole - room, Instant::now()));
@@ -216,22 +209,6 @@ impl Folder {
     fn files(&self) -> Vec<ResultFile> {
         let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
         entries.filter_map(|entry| ResultFile::of(&entry)).collect()
-    }
-
-    /// Removes a file; for a result it records the tool that returned it.
-    fn remove(&self, file: &ResultFile) {
-        let handle = file.path.file_stem().and_then(|stem| stem.to_str());
-        if file.is_finished
-            && let Some(handle) = handle.and_then(Handle::parse)
-            && let Ok(kept) = KeptResult::reopen(&file.path)
-            && let Err(error) = gone::write(&self.path, &handle, &kept.head)
-        {
-            debug!(%error, "the record of a removed result was not written");
-        }
-        if let Err(error) = fs::remove_file(&file.path) {
-            // The sweep of another proxy may have removed it first.
-            debug!(%error, "an old result was not removed");
-        }
     }
 
     /// The name of an unfinished file: a sweep removes one that stays.

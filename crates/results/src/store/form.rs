@@ -19,7 +19,6 @@ pub(super) const FORMAT: u32 = 3;
 #[derive(Debug)]
 pub(crate) struct Draft {
     pub(crate) owner: Option<ClientId>,
-    pub(crate) tool: String,
     pub(crate) max_tokens: usize,
     /// The texts that were cut, or could have been.
     pub(crate) texts: Vec<(TextHead, String)>,
@@ -55,8 +54,6 @@ pub struct ResultHead {
     pub(super) format: u32,
     /// The client that may read it; none for a person.
     pub(super) owner: Option<String>,
-    /// The tool as the client called it.
-    pub tool: String,
     /// When it was written, in Unix seconds.
     pub kept_at: u64,
     /// The budget of the first answer, which also limits each part, in tokens.
@@ -109,7 +106,6 @@ pub(super) fn write(file: &mut impl Write, draft: &Draft) -> io::Result<()> {
     let head = ResultHead {
         format: FORMAT,
         owner: draft.owner.as_ref().map(|it| it.name.to_string()),
-        tool: draft.tool.clone(),
         kept_at: now_s(),
         max_tokens: draft.max_tokens,
         texts: draft.texts.iter().map(|(head, _)| *head).collect(),

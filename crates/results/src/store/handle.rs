@@ -31,11 +31,6 @@ impl Handle {
     pub fn as_str(&self) -> &str {
         &self.0
     }
-
-    /// The number that its digits are.
-    pub(super) fn number(&self) -> u64 {
-        u64::from_str_radix(&self.0[1..], 16).expect("a handle has 16 hexadecimal digits")
-    }
 }
 
 impl fmt::Display for Handle {

@@ -46,21 +46,16 @@ struct Form {
 impl KeptResult {
     /// Opens a file and verifies its checksum. A file of another version counts as removed.
     pub(super) fn open(path: &Path) -> Result<Self, HandleError> {
-        let damaged = |tool: Option<String>, error: io::Error| HandleError::Damaged {
-            tool,
-            why: error.to_string(),
-        };
+        let damaged = |error: io::Error| HandleError::Damaged(error.to_string());
         let mut kept = Self::reopen(path).map_err(|error| match error.kind() {
-            io::ErrorKind::Unsupported => HandleError::Gone { tool: None },
-            _ => damaged(None, error),
+            io::ErrorKind::Unsupported => HandleError::Gone,
+            _ => damaged(error),
         })?;
-        let verified = kept.verify();
-        verified.map_err(|error| damaged(Some(kept.head.tool.clone()), error))?;
+        kept.verify().map_err(damaged)?;
         Ok(kept)
     }
 
-    /// Opens a file and reads only its head: the file was verified a moment ago, or is about to be
-    /// removed.
+    /// Opens a file and reads only its head: the file was verified a moment ago.
     pub fn reopen(path: &Path) -> io::Result<Self> {
         let file = fs::File::open(path)?;
         let mut line = Vec::new();
