@@ -105,6 +105,17 @@ async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     assert!(waited.await.is_ok(), "timed out waiting for {what}");
 }
 
+/// Calls until the call succeeds, or fails.
+async fn until_executed(client: &Client, tool: &str, is_good: bool) {
+    let mut looks = interval(Duration::from_millis(10));
+    let waited = timeout(DEADLINE, async {
+        while client.execute(tool, json!({})).await.is_error() == is_good {
+            looks.tick().await;
+        }
+    });
+    waited.await.expect("the change is applied");
+}
+
 /// Calls until the call succeeds. A call may still be sent to a server that was just killed; each
 /// such call must fail with `server_unavailable`.
 async fn answered_in_the_end(client: &Client, tool: &str, input: &Value) -> String {

@@ -72,6 +72,10 @@ pub(crate) struct CallOp {
     pub(crate) header_arguments: Vec<(String, String)>,
     /// The name of the client; its connection is another node's.
     pub(crate) client: Option<String>,
+    /// True if the sender checks its rules again before the call starts. Nodes of earlier versions do not
+    /// say it.
+    #[serde(default)]
+    pub(crate) checks_start: bool,
 }
 
 /// A client that can be asked.
@@ -114,6 +118,8 @@ pub(crate) enum FrameKind {
     Tell {
         method: String,
     },
+    /// The call can start, and waits for [`UpKind::Start`]: the rules of its client are those of its node.
+    CheckStart,
     /// The watch has begun.
     Watching,
     /// The resource that is watched has changed.
@@ -138,6 +144,8 @@ pub(crate) struct UpFrame {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum UpKind {
     Cancel,
+    /// The rules still allow the call: it may start.
+    Start,
     /// The answer to a question is the body.
     Answer {
         question: u64,
@@ -356,6 +364,7 @@ impl CallOp {
             is_safe: request.is_safe,
             header_arguments: request.header_arguments.clone(),
             client: request.client.as_ref().map(|it| it.name.to_string()),
+            checks_start: request.start_check.is_some(),
         })
     }
 

@@ -7,12 +7,12 @@ use bytes::Bytes;
 use dashmap::{DashMap, DashSet};
 use fleet::{
     Asks, CallError, CallServers, ClientAnswer, Failure, Fleet, Lifecycle, ListServers, LogSink,
-    Ran, Subscriber,
+    Ran, Refusal, StartCheck, Subscriber,
 };
-use futures::{FutureExt as _, StreamExt as _};
+use futures::{FutureExt as _, StreamExt as _, future::BoxFuture};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
-use tokio::time::Instant;
+use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tool::{ClientId, ServerName};
 use tracing::debug;
@@ -35,6 +35,10 @@ const AGE_MAX: Duration = Duration::from_secs(10);
 /// The time for which the ids of requests are remembered: a copy that comes later is too old.
 const REMEMBERED_FOR: Duration = Duration::from_secs(30);
 
+/// The time for which the check that the sender made before it sent a call is enough: a call that waits no
+/// longer costs no further message.
+const CHECK_VALID_FOR: Duration = Duration::from_millis(10);
+
 #[derive(Debug, Default)]
 pub(crate) struct Incoming {
     /// Those under way, by their sender and number.
@@ -47,6 +51,7 @@ pub(crate) struct Incoming {
 struct RunningRequest {
     cancel: CancellationToken,
     answers: Answers,
+    may_start: Arc<Notify>,
 }
 
 impl Incoming {
@@ -84,6 +89,7 @@ impl Incoming {
         let running = RunningRequest {
             cancel: CancellationToken::new(),
             answers: Answers::default(),
+            may_start: Arc::default(),
         };
         let id = (from, number);
         self.running.insert(id, running.clone());
@@ -122,6 +128,7 @@ impl Incoming {
         };
         match up.head.kind {
             UpKind::Cancel => running.cancel.cancel(),
+            UpKind::Start => running.may_start.notify_one(),
             UpKind::Answer { question, is_error } => {
                 let Some((_, waiting)) = running.answers.remove(&question) else {
                     return;
@@ -232,8 +239,37 @@ async fn call(
         let client = RemoteClient::new(from, asker.clone(), frames.clone(), answers);
         request.asks = Some(Arc::new(client));
     }
+    if op.checks_start {
+        request.start_check = Some(Arc::new(RemoteStartCheck {
+            received_at: Instant::now(),
+            frames: frames.clone(),
+            may_start: Arc::clone(&running.may_start),
+        }));
+    }
     let answer = fleet.call(server, &request, &running.cancel).await;
     answer.map(|json| json.bytes())
+}
+
+/// Asks the node of the client whether its rules still allow a call that waited. A node whose rules refuse
+/// it cancels the call.
+struct RemoteStartCheck {
+    received_at: Instant,
+    frames: Frames,
+    may_start: Arc<Notify>,
+}
+
+impl StartCheck for RemoteStartCheck {
+    fn check(&self) -> BoxFuture<'_, Result<(), Refusal>> {
+        async {
+            if self.received_at.elapsed() < CHECK_VALID_FOR {
+                return Ok(());
+            }
+            self.frames.send(FrameKind::CheckStart, Bytes::new()).await;
+            self.may_start.notified().await;
+            Ok(())
+        }
+        .boxed()
+    }
 }
 
 fn copy(params: &RawValue) -> Bytes {

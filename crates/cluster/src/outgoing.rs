@@ -239,6 +239,11 @@ impl Exchange {
                 }
             };
             match frame? {
+                (FrameKind::CheckStart, _) => {
+                    let allowed = request.check_start().await;
+                    allowed.map_err(|refusal| RemoteError::Call(CallError::Refused(refusal)))?;
+                    self.up(UpKind::Start, b"").await;
+                }
                 (FrameKind::End, body) => {
                     let text = String::from_utf8(body.into());
                     let lost = |_| RemoteError::Lost("the answer is not text".to_owned());
@@ -353,6 +358,7 @@ impl Client {
                 }
             }
             FrameKind::Alive
+            | FrameKind::CheckStart
             | FrameKind::Watching
             | FrameKind::Changed
             | FrameKind::End

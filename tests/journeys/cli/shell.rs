@@ -3,14 +3,13 @@
 use std::fs;
 
 use journeys::{
-    client::{Client, DEADLINE},
     fake::Step,
     house::{Fake, House, fake},
 };
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::{calling, house_with_daemon, until};
+use crate::{calling, house_with_daemon, until, until_executed};
 
 #[tokio::test]
 async fn a_call_from_the_shell_is_made_by_the_daemons_server() {
@@ -162,16 +161,6 @@ async fn check_waiting_calls(house: &House, change: impl AsyncFnOnce()) {
     }
     assert_eq!(count(), started, "a call started after the change");
     fs::remove_file(gate).unwrap();
-}
-
-async fn until_executed(client: &Client, tool: &str, is_good: bool) {
-    let mut looks = tokio::time::interval(std::time::Duration::from_millis(10));
-    let waited = tokio::time::timeout(DEADLINE, async {
-        while client.execute(tool, json!({})).await.is_error() == is_good {
-            looks.tick().await;
-        }
-    });
-    waited.await.expect("the change is applied");
 }
 
 #[tokio::test]

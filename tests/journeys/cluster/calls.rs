@@ -1,5 +1,7 @@
 //! Calls of servers that another node runs.
 
+use std::fs;
+
 use journeys::{
     fake::Step,
     house::{Fake, fake},
@@ -10,6 +12,7 @@ use super::{connected, nats, node, until_found};
 use crate::{
     calling,
     calls::questions::{ELICIT, client_with, says},
+    until_executed,
 };
 
 fn server() -> Fake {
@@ -84,6 +87,56 @@ async fn a_server_of_another_node_is_found_and_called_as_if_it_were_here() {
 
     assert_eq!(one.starts("far"), 0, "it runs at the other node alone");
     assert_eq!(two.starts("far"), 1);
+    one.stops_clean().await;
+    two.stops_clean().await;
+}
+
+#[tokio::test]
+async fn a_call_that_waits_at_another_node_starts_only_if_the_rules_of_its_node_still_allow_it() {
+    let nats = nats(1);
+    let folder = tempfile::tempdir().unwrap();
+    let gate = folder.path().join("gate");
+    let far = || {
+        let slow = [Step::UntilExists(gate.clone()), Step::text("done")];
+        server()
+            .tool("slow", slow)
+            .setting("max_concurrent_calls = 1")
+    };
+    let near = fake("near").tool("echo", Step::Echo);
+    let (one, two) = (
+        node(&nats, "one", [far(), near]),
+        node(&nats, "two", [far()]),
+    );
+    connected(&[&one, &two]).await;
+    let client = one.client().await;
+    until_found(&client, "far/echo").await;
+    let begin = async |tool: &str, input: &Value| {
+        let call = calling(tool, input);
+        client.begin("tools/call", call).await.1
+    };
+    for (calls, is_denied) in [(1, false), (3, true)] {
+        let slow = begin("far/slow", &json!({})).await;
+        two.until_calls("far", calls).await;
+        let waiting = begin("far/echo", &json!({"n": is_denied})).await;
+        until_executed(&client, "near/echo", true).await;
+        if is_denied {
+            one.configure_more("[[rules]]\ndecision = \"deny\"\ntool = \"echo\"\n");
+            until_executed(&client, "near/echo", false).await;
+        }
+        fs::write(&gate, "").unwrap();
+        assert_eq!(slow.await.good(), "done");
+        let waiting = waiting.await;
+        if is_denied {
+            let refused = waiting.bad();
+            assert!(refused.contains("error denied"), "{refused}");
+        } else {
+            assert_eq!(waiting.good(), "{\"n\":false}");
+        }
+        fs::remove_file(&gate).unwrap();
+    }
+    let calls = two.received_method("far", "tools/call");
+    let echoes = calls.iter().filter(|call| call["params"]["name"] == "echo");
+    assert_eq!(echoes.count(), 1, "{calls:?}");
     one.stops_clean().await;
     two.stops_clean().await;
 }
