@@ -37,9 +37,10 @@ use super::{
     listeners::{Listeners, ReadSettings},
     owner::{Claim, FolderClaim, OwnerDaemon},
     page::{ApiRequest, PageDaemon, ServePage, Settle},
-    place, shell,
+    shell,
     socket::{
-        BoundSocket, HeldStream, Listener, SocketFile, Stream, accept, hold, is_ours, listen, split,
+        BoundSocket, HeldStream, Listener, SocketFile, Stream, accept, hold, is_ours, listen, lock,
+        split,
     },
     status::{DaemonStatus, read_status},
 };
@@ -292,7 +293,7 @@ impl Daemon {
             // The next daemon continues with the counts of quotas.
             daemon.gateway.flush_records();
             daemon.folder.release();
-            let Ok(_lock) = place::lock(&daemon.socket.path, LEAVE_WAIT) else {
+            let Ok(_lock) = lock(&daemon.socket.path, LEAVE_WAIT) else {
                 return;
             };
             if daemon.socket.is_there() {

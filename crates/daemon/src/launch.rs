@@ -11,8 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     identity::{Identity, LaunchOptions},
-    place,
-    socket::{BlockingStream, HandOver, ReportOutput, connect, read_report, start},
+    socket::{
+        BlockingStream, HandOver, ReportOutput, START_WAIT, connect, lock, read_report, start,
+    },
 };
 
 /// The report of a daemon that failed to start, or failed to fulfil a request.
@@ -61,7 +62,7 @@ pub(crate) fn connect_or_start(identity: &Identity, socket: &Path) -> io::Result
     if let Some(stream) = connect(socket)? {
         return Ok((Some(stream), None));
     }
-    let _lock = place::lock(socket, place::START_WAIT)?;
+    let _lock = lock(socket, START_WAIT)?;
     if let Some(stream) = connect(socket)? {
         return Ok((Some(stream), None));
     }

@@ -1,9 +1,8 @@
-//! The folder of a daemon: private, with its socket and the lock for starting it.
+//! The folder of a daemon: private, with its socket.
 
 use std::{
     fs, io,
     path::{Path, PathBuf},
-    time::Duration,
 };
 
 use super::{
@@ -11,7 +10,7 @@ use super::{
     owner::{OwnerDaemon, read_owner},
     socket::{ADDRESS_BYTES_MAX, list_folders},
 };
-use files::{LOCK_WAIT, Lock, private_folder};
+use files::private_folder;
 
 const SOCKET: &str = "sock";
 
@@ -95,15 +94,6 @@ impl DaemonFolder {
     }
 }
 
-/// The wait of a program that starts a daemon for the lock of the socket.
-pub const START_WAIT: Duration = LOCK_WAIT;
-
-/// Takes the lock for binding or removing a socket. Waits at most `wait`: others hold it for the
-/// milliseconds that a bind and a spawn take. Blocks.
-pub fn lock(socket: &Path, wait: Duration) -> io::Result<Lock> {
-    Lock::take_within(&socket.with_file_name("lock"), wait)
-}
-
 #[cfg(test)]
 #[cfg(unix)]
 mod tests {
@@ -112,7 +102,8 @@ mod tests {
         os::unix::fs::{MetadataExt as _, PermissionsExt as _},
     };
 
-    use super::{DaemonFolder, START_WAIT, lock};
+    use super::DaemonFolder;
+    use crate::socket::{START_WAIT, lock};
 
     #[test]
     fn a_place_is_ours_alone_and_short_enough() {

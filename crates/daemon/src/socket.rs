@@ -1,6 +1,7 @@
 //! The socket of a daemon, and a check that it is still at its path.
 
 mod hand_over;
+mod lock;
 #[cfg(unix)]
 mod pass;
 #[cfg(unix)]
@@ -18,6 +19,7 @@ use files::{FileId, private_folder};
 use parking_lot::Mutex;
 
 pub(crate) use self::hand_over::HandOver;
+pub use self::lock::{START_WAIT, lock};
 use self::system::path_of_listener;
 pub(crate) use self::system::{
     ADDRESS_BYTES_MAX, InputEnd, Listener, PASSES_LISTENERS, ReportOutput, accept, hold,
@@ -29,7 +31,6 @@ pub use self::system::{BlockingListener, BlockingStream, HeldStream, Stream, bin
 use self::unix as system;
 #[cfg(windows)]
 use self::windows as system;
-use crate::place;
 
 /// The socket a daemon listens on, and its file.
 #[derive(Debug)]
@@ -86,7 +87,7 @@ impl SocketFile {
             private_folder(folder).map_err(io::Error::other)?;
         }
         // Runs on the thread of the event loop, which must not block.
-        let _lock = place::lock(&self.path, Duration::ZERO)?;
+        let _lock = lock(&self.path, Duration::ZERO)?;
         if FileId::of(&self.path).is_ok() {
             return Ok(None);
         }

@@ -23,8 +23,7 @@ use interprocess::os::windows::{
 use processes::pipes::{PipeReader, PipeWriter};
 use widestring::U16CString;
 
-use super::hand_over::HandOver;
-use crate::place::START_WAIT;
+use super::{hand_over::HandOver, lock::START_WAIT};
 
 /// A connection in the event loop.
 pub type Stream = DuplexPipeStream<Bytes>;

@@ -11,10 +11,9 @@ use daemon::{
     launch::{self, Report},
     log::{self, LogWriter},
     owner::{CLAIM_WAIT, Claim, FolderClaim, OwnerDaemon},
-    place,
     reach::{Reached, Route, reach},
     running::{RunningDaemon, connect_to_all},
-    socket::{BoundSocket, bind, connect},
+    socket::{self, BoundSocket, bind, connect},
 };
 use files::open_to_append;
 use futures::{FutureExt as _, future::join_all};
@@ -267,7 +266,7 @@ fn open_socket(global: &Global, path: Option<PathBuf>) -> anyhow::Result<BoundSo
     }
     let route = find_route(global)?.context("no place for the daemon's socket")?;
     let socket = route.place.socket(None);
-    let _lock = place::lock(&socket, place::START_WAIT)?;
+    let _lock = socket::lock(&socket, socket::START_WAIT)?;
     if connect(&socket)?.is_some() {
         bail!("a daemon runs already; `proxy daemon stop` ends it");
     }
