@@ -397,6 +397,27 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn half_a_surrogate_pair_is_replaced_in_every_kind_of_message() {
+        let (responses, mut stream) = response_stream();
+        let out = Out::Reply(responses);
+        let half = || line("{\"text\":\"\\ud83d\"}\n");
+        out.tell(half()).await.expect("room");
+        out.ask(half()).await.expect("room");
+        out.offer(half());
+        out.answer(half()).await.expect("room");
+        for _ in 0..4 {
+            match stream.next().await.expect("four messages were sent") {
+                ServerEvent::Note(parts)
+                | ServerEvent::Question(parts)
+                | ServerEvent::Answer(parts) => {
+                    assert_eq!(parts, line("{\"text\":\"\\ufffd\"}\n"));
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[tokio::test]
     async fn an_answer_finds_its_request_and_the_rest_the_newest_stream() {
         let router = Arc::new(StreamRouter::default());
         let out = Out::Router(Arc::clone(&router));

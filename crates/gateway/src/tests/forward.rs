@@ -1,6 +1,7 @@
 //! Prompts, resources, templates and completions, from servers to clients of both eras.
 
 use jsonrpc::ProtocolError;
+use tokio::time::Instant;
 use tool::{
     Capability,
     ItemKind::{Prompt, Resource, Template},
@@ -432,6 +433,26 @@ async fn a_list_that_cannot_be_read_after_a_change_is_marked_and_read_again_late
     assert_eq!(record().offer.unwrap().prompts.count, 2);
     let waits: Vec<u64> = scene.looks.borrow().iter().map(Duration::as_secs).collect();
     assert_eq!(waits, [2, 4, 8]);
+    keeping.abort();
+}
+
+#[tokio::test]
+async fn a_server_that_announces_a_change_after_each_list_is_listed_ever_later() {
+    let (lists, mut listed) = tokio::sync::mpsc::channel(8);
+    let read_list = move |_: &Value| {
+        let _ = lists.try_send(Instant::now());
+        Ok(Value::Null)
+    };
+    let memory = Memory::default().item("git", Prompt, &json!({"name": "old"}));
+    let scene = memory.says("git", "tools/list", read_list).open().await;
+    let keeping = tokio::spawn(survey::keep_fresh(Arc::clone(&scene.gateway.catalog)));
+    let mut before = Instant::now();
+    for least_ms in [100, 200, 400, 800] {
+        scene.note_change("git".parse().unwrap());
+        let at = listed.recv().await.unwrap();
+        assert!(at - before >= Duration::from_millis(least_ms), "{least_ms}");
+        before = at;
+    }
     keeping.abort();
 }
 
