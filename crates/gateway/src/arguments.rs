@@ -10,6 +10,7 @@ use tokio::{sync::Semaphore, task::spawn_blocking, time};
 use tool::{Digest, Violation, is_same_member_name};
 
 use crate::{
+    built_in::is_answered_here,
     envelope::{INPUT_ALIASES, Input, as_object, json_of, sole_object},
     error::ToolError,
 };
@@ -29,6 +30,11 @@ pub(super) async fn check_arguments(
     input: Input,
     timeout: Option<Duration>,
 ) -> Result<Json, ToolError> {
+    let input = if is_answered_here(entry) {
+        input.without_lone_surrogates()
+    } else {
+        input
+    };
     let map = read(entry, &input)?;
     let verdict = if is_quick(entry, &map) {
         verdict(entry, &map)

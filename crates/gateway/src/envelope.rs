@@ -5,7 +5,7 @@
 
 use std::{borrow::Cow, time::Duration};
 
-use jsonrpc::{Fields, Json, text_of};
+use jsonrpc::{Fields, Json, text_of, without_lone_surrogates};
 use serde_json::{Map, Value, value::RawValue};
 
 use crate::{definitions::EXECUTE, error::ToolError};
@@ -39,6 +39,17 @@ impl Input {
     /// Reads the members; none if the text cannot be read.
     pub(crate) fn to_map(&self) -> Map<String, Value> {
         self.read().unwrap_or_default()
+    }
+
+    /// Returns the input for a tool of ours, which reads text: half a surrogate pair in it is U+FFFD.
+    pub(crate) fn without_lone_surrogates(self) -> Self {
+        let Self::AsSent(raw) = &self else {
+            return self;
+        };
+        let Cow::Owned(text) = without_lone_surrogates(raw.get()) else {
+            return self;
+        };
+        RawValue::from_string(text).map_or(self, Self::AsSent)
     }
 
     pub(crate) fn into_json(self) -> Json {
@@ -163,12 +174,12 @@ struct Envelope {
 impl Envelope {
     fn read(text: &str) -> Result<Self, ToolError> {
         let mut repairs = Vec::new();
-        let fields = match serde_json::from_str(text) {
+        let fields = match serde_json::from_str(&without_lone_surrogates(text)) {
             Ok(Value::Object(fields)) => fields,
             Ok(Value::Null) => Map::new(),
             Ok(Value::String(inner)) => {
                 repairs.push(Repair::WholeParsed);
-                serde_json::from_str(&inner).map_err(|_| {
+                serde_json::from_str(&without_lone_surrogates(&inner)).map_err(|_| {
                     unreadable("", "expected an object, got a string that is no JSON")
                 })?
             }
@@ -277,7 +288,7 @@ impl Envelope {
             Some(Value::Object(input)) => return Ok(Some(input)),
             Some(Value::String(text)) => {
                 self.repairs.push(Repair::InputParsed);
-                if let Ok(input) = serde_json::from_str(&text) {
+                if let Ok(input) = serde_json::from_str(&without_lone_surrogates(&text)) {
                     return Ok(Some(input));
                 }
                 format!("a string that is no JSON object: {:?}", shown(&text))
@@ -362,7 +373,7 @@ fn has_any_name(fields: &Map<String, Value>) -> bool {
 pub(crate) fn as_object(value: &Value) -> Option<Map<String, Value>> {
     match value {
         Value::Object(map) => Some(map.clone()),
-        Value::String(text) => serde_json::from_str(text).ok(),
+        Value::String(text) => serde_json::from_str(&without_lone_surrogates(text)).ok(),
         _ => None,
     }
 }

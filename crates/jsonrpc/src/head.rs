@@ -8,7 +8,10 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-use crate::fields::{quote, unquote};
+use crate::{
+    fields::{quote, unquote},
+    surrogates::without_lone_surrogates,
+};
 
 /// Returns the id of the request that `line` answers, as the peer wrote it; `None` if the line is
 /// not a response.
@@ -40,9 +43,9 @@ pub fn canonical_id(id: &str) -> Option<String> {
     }
     let json = serde_json::from_str::<&RawValue>(id).ok()?.get();
     if json.starts_with('"') {
-        // Half a surrogate pair has no character.
-        let text = unquote(json);
-        return Some(text.map_or_else(|| json.to_owned(), |text| quote(&text)));
+        // An answer carries half a surrogate pair as U+FFFD, and is found by that.
+        let text = without_lone_surrogates(json);
+        return unquote(&text).map(|text| quote(&text));
     }
     is_number_text(json).then(|| canonical_number(json).unwrap_or_else(|| json.to_owned()))
 }
@@ -155,6 +158,7 @@ mod tests {
     fn ids_are_equal_in_every_spelling() {
         for spellings in [
             &[r#""\u0061""#, r#""a""#, r#" "a" "#][..],
+            &[r#""\ud83d""#, r#""\ufffd""#, r#""\uDE00""#],
             &["7", " 7 ", "7.0", "70e-1", "0.7E+1", "7e0", "7.000"],
             &["0", "0.0", "-0", "-0.0", "0e5", "-0E-9"],
             &["120", "1.2e2", "12E1", "120.0"],
@@ -196,7 +200,7 @@ mod tests {
             r#""""#,
             "9007199254740992",
             "9007199254740993",
-            r#""\ud83d""#,
+            r#""\ufffd""#,
             "1e99999999999999999999",
         ];
         let forms: std::collections::BTreeSet<_> = ids.iter().map(|id| canonical_id(id)).collect();

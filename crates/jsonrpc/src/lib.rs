@@ -31,4 +31,4 @@ pub use message::{Json, Message, ProtocolError, json};
 pub use messages::messages_in;
 pub use one_line::{one_line, replace_breaks};
 pub use outbox::{Outbox, SendError, Sink};
-pub use surrogates::replace_lone_surrogates;
+pub use surrogates::{replace_lone_surrogates, without_lone_surrogates};

@@ -1,11 +1,13 @@
 //! Replaces half surrogate pairs in the escapes of JSON strings.
 
+use std::borrow::Cow;
+
 use bytes::{Bytes, BytesMut};
 
 /// The length of an escape such as `\ud83d`.
 const ESCAPE: usize = 6;
 
-const REPLACEMENT: &[u8; ESCAPE] = br"\ufffd";
+const REPLACEMENT: &str = r"\ufffd";
 
 /// Replaces half a surrogate pair in a string by U+FFFD. A text with one is no valid Unicode: some clients
 /// cannot parse it, and others pass it to a model's API, which refuses it. `parts` are JSON text that is not
@@ -15,13 +17,31 @@ pub fn replace_lone_surrogates(mut parts: Vec<Bytes>) -> Vec<Bytes> {
         let mut copy: Option<BytesMut> = None;
         for at in find_lone(part) {
             let copy = copy.get_or_insert_with(|| BytesMut::from(&part[..]));
-            copy[at..at + ESCAPE].copy_from_slice(REPLACEMENT);
+            copy[at..at + ESCAPE].copy_from_slice(REPLACEMENT.as_bytes());
         }
         if let Some(copy) = copy {
             *part = copy.freeze();
         }
     }
     parts
+}
+
+/// Returns JSON text in which half a surrogate pair is U+FFFD, for a reader that has no other character
+/// for it.
+pub fn without_lone_surrogates(json: &str) -> Cow<'_, str> {
+    let lone = find_lone(json.as_bytes());
+    if lone.is_empty() {
+        return Cow::Borrowed(json);
+    }
+    let mut text = String::with_capacity(json.len());
+    let mut begin = 0;
+    for at in lone {
+        text.push_str(&json[begin..at]);
+        text.push_str(REPLACEMENT);
+        begin = at + ESCAPE;
+    }
+    text.push_str(&json[begin..]);
+    Cow::Owned(text)
 }
 
 /// Returns the positions of the escapes that are half a pair.
@@ -71,6 +91,7 @@ mod tests {
         let part = Bytes::from_static(text.as_bytes());
         let replaced = replace_lone_surrogates(vec![part.clone()]);
         assert_eq!(replaced, [expected], "{text}");
+        assert_eq!(without_lone_surrogates(text), expected, "{text}");
         assert_eq!(
             replaced[0].as_ptr() == part.as_ptr(),
             text == expected,

@@ -15,6 +15,9 @@ pub(crate) enum JsonNode {
     Plain(String),
     List(Vec<JsonNode>),
     Object(Vec<(String, JsonNode)>),
+    /// The texts and numbers of a text that looks like JSON and that some readers accept: half a surrogate
+    /// pair, `NaN`, deep nesting, a trailing comma, several values. Their places are not known.
+    Unreadable(Vec<JsonNode>),
 }
 
 impl JsonNode {
@@ -103,6 +106,7 @@ fn walk(
                 walk(steps, &node, false, found);
             }
         }
+        JsonNode::Unreadable(_) => tell(node, false, found),
         JsonNode::Null | JsonNode::Plain(_) => {}
     }
 }
@@ -112,7 +116,9 @@ fn tell(node: &JsonNode, is_sure: bool, found: &mut dyn FnMut(FoundValue<'_>)) {
         JsonNode::Null => return,
         JsonNode::Text(text) => (text, true),
         JsonNode::Plain(text) => (text, false),
-        JsonNode::List(items) => return items.iter().for_each(|item| tell(item, is_sure, found)),
+        JsonNode::List(items) | JsonNode::Unreadable(items) => {
+            return items.iter().for_each(|item| tell(item, is_sure, found));
+        }
         JsonNode::Object(members) => {
             let members = members.iter();
             return members.for_each(|(_, value)| tell(value, is_sure, found));
@@ -128,11 +134,67 @@ fn tell(node: &JsonNode, is_sure: bool, found: &mut dyn FnMut(FoundValue<'_>)) {
     }
 }
 
-/// Reads an object or a list that is written as text.
+/// Reads JSON that is written as text: an object, a list, or another text.
 fn read_within(text: &str) -> Option<JsonNode> {
-    let text = text.trim();
-    let is_like_json = text.starts_with(['{', '[']) && text.ends_with(['}', ']']);
-    is_like_json.then(|| JsonNode::read(text)).flatten()
+    let json = text.trim_matches(|char: char| char.is_whitespace() || char == '\u{feff}');
+    let is_like_json = json.starts_with(['{', '[', '"']);
+    is_like_json
+        .then(|| JsonNode::read(json).unwrap_or_else(|| JsonNode::Unreadable(list_scalars(json))))
+}
+
+/// Lists the texts and numbers of a text that is no valid JSON.
+fn list_scalars(json: &str) -> Vec<JsonNode> {
+    let mut scalars = Vec::new();
+    let mut rest = json;
+    while let Some(begin) = rest.find(|char: char| char == '"' || char.is_ascii_digit()) {
+        rest = &rest[begin..];
+        let length = if rest.starts_with('"') {
+            let (text, length) = read_text(&rest[1..]);
+            scalars.push(JsonNode::Text(text));
+            length + 1
+        } else {
+            let is_end = |char: char| !(char.is_ascii_alphanumeric() || "+-.".contains(char));
+            let length = rest.find(is_end).unwrap_or(rest.len());
+            scalars.push(JsonNode::Plain(rest[..length].to_owned()));
+            length
+        };
+        rest = &rest[length..];
+    }
+    scalars
+}
+
+/// Reads a text until its closing quote, or to the end. Returns it without escapes, and its length with the
+/// quote, in bytes. Half a surrogate pair becomes U+FFFD.
+fn read_text(json: &str) -> (String, usize) {
+    let mut units: Vec<u16> = Vec::new();
+    let mut chars = json.char_indices();
+    let mut buffer = [0; 2];
+    while let Some((at, char)) = chars.next() {
+        let char = match char {
+            '"' => return (String::from_utf16_lossy(&units), at + 1),
+            '\\' => match chars.next().map(|(_, escaped)| escaped) {
+                Some('u') => {
+                    let digits = chars.as_str().get(..4);
+                    let unit = digits.and_then(|digits| u16::from_str_radix(digits, 16).ok());
+                    if let Some(unit) = unit {
+                        units.push(unit);
+                        chars.nth(3);
+                    }
+                    continue;
+                }
+                Some('n') => '\n',
+                Some('t') => '\t',
+                Some('r') => '\r',
+                Some('b') => '\u{8}',
+                Some('f') => '\u{c}',
+                Some(other) => other,
+                None => break,
+            },
+            char => char,
+        };
+        units.extend_from_slice(char.encode_utf16(&mut buffer));
+    }
+    (String::from_utf16_lossy(&units), json.len())
 }
 
 impl<'de> Deserialize<'de> for JsonNode {
@@ -243,5 +305,55 @@ mod tests {
             "/text",
             &[("{\"path\":\"in text\"}", true), ("in text", false)],
         );
+    }
+
+    #[test]
+    fn text_that_only_lenient_readers_accept_is_searched() {
+        let deep = format!(
+            "{}{{\"t\":\"secret\"}}{}",
+            "{\"a\":".repeat(130),
+            "}".repeat(130)
+        );
+        for text in [
+            r#"{"t":"secret","q":"\ud83d"}"#,
+            r#"{"q":"\ud83d\"","t":"\u0073ecret"}"#,
+            r#"{"t":"secret","n":NaN}"#,
+            r#"[-Infinity,{"t":"secret"}]"#,
+            r#"{"t":"secret",}"#,
+            r#"{"x":1}{"t":"secret"}"#,
+            "{\"x\":1}\n{\"t\":\"secret\"}\n",
+            "\u{feff}{\"t\":\"secret\"}",
+            "{\"x\":\"tab\there\",\"t\":\"secret\"}",
+            r#""{\"t\":\"secret\"}""#,
+            r#"{"t":"\"secret\""}"#,
+            r#"{"t":"secret"#,
+            deep.as_str(),
+        ] {
+            let arguments = JsonNode::Object(vec![("z".into(), JsonNode::Text(text.into()))]);
+            for pointer in ["/**/t", "/z/t", "/z", "/**"] {
+                let mut is_found = false;
+                let pointer = Pointer::parse(pointer).expect("a pointer");
+                pointer.find(&arguments, &mut |it| {
+                    is_found |= it.value == "secret" && !it.is_sure;
+                });
+                assert!(is_found, "{pointer:?} {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn text_that_is_no_json_has_no_other_values() {
+        for text in [
+            "[a link](address)",
+            "{name} is secret",
+            "secret",
+            "say \"secret\"",
+        ] {
+            let arguments = JsonNode::Text(text.into());
+            let mut found = Vec::new();
+            let pointer = Pointer::parse("/**").expect("a pointer");
+            pointer.find(&arguments, &mut |it| found.push(it.value.to_owned()));
+            assert_eq!(found, [text]);
+        }
     }
 }

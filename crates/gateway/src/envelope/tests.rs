@@ -1,6 +1,6 @@
 use serde_json::{Value, value::RawValue};
 
-use super::{ExecuteRequest, Repair, ToolError};
+use super::{ExecuteRequest, Input, Repair, ToolError};
 
 fn parse(arguments: &str) -> Result<ExecuteRequest, ToolError> {
     let raw = RawValue::from_string(arguments.to_owned()).expect("the case is JSON");
@@ -24,6 +24,27 @@ fn a_plain_call_keeps_its_bytes() {
         .input
         .into_json();
     assert_eq!(json.as_str(), r#"{"n": 1.0, "n2":1e400}"#);
+}
+
+#[test]
+fn half_a_surrogate_pair_stays_in_plain_arguments_and_is_replaced_in_mended_ones() {
+    let plain = parse(r#"{"tool_name":"a/b","tool_input":{"t":"\ud83d"}}"#).expect("it is read");
+    let Input::AsSent(sent) = &plain.input else {
+        panic!("nothing is to be mended: {:?}", plain.repairs);
+    };
+    assert_eq!(sent.get(), r#"{"t":"\ud83d"}"#);
+    let own = plain.input.without_lone_surrogates().into_json();
+    assert_eq!(own.as_str(), r#"{"t":"\ufffd"}"#);
+    check(
+        r#"{"tool_name":"a/b","tool_input":"{\"t\":\"\\ud83d\"}"}"#,
+        r#"{"t":"\ufffd"}"#,
+        &[Repair::InputParsed],
+    );
+    check(
+        r#"{"name":"a/b","tool_input":{"t":"\ud83d"}}"#,
+        r#"{"t":"\ufffd"}"#,
+        &[Repair::Alias],
+    );
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Arguments of our own tools, read as loosely as models write them.
 
+use jsonrpc::without_lone_surrogates;
 use serde_json::{Map, Value, value::RawValue};
 
 /// An argument object; any other value reads as an empty object.
@@ -8,10 +9,13 @@ pub(super) struct Loose(Map<String, Value>);
 
 impl Loose {
     pub(super) fn read(arguments: Option<&RawValue>) -> Self {
-        let value = arguments.and_then(|raw| serde_json::from_str(raw.get()).ok());
+        let value = arguments.map(|raw| serde_json::from_str(&without_lone_surrogates(raw.get())));
         match value {
-            Some(Value::Object(map)) => Self(map),
-            Some(Value::String(text)) => Self(serde_json::from_str(&text).unwrap_or_default()),
+            Some(Ok(Value::Object(map))) => Self(map),
+            Some(Ok(Value::String(text))) => {
+                let map = serde_json::from_str(&without_lone_surrogates(&text));
+                Self(map.unwrap_or_default())
+            }
             _ => Self::default(),
         }
     }
