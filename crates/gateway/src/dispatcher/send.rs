@@ -39,20 +39,8 @@ impl Dispatcher {
         let (entry, options, settings) = (call.entry, call.options, call.settings);
         let server = &entry.at.server;
         let asker = context.asks.as_ref().map(|asks| asks.for_server(server));
-        let rules = self
-            .authorizer
-            .check_at_start(Arc::clone(settings), asked, &context.policy);
-        let request = Request {
-            timeout: call.timeout,
-            start_check: Some(rules),
-            header_arguments: entry.tool.header_arguments(call.arguments.as_str()),
-            asks: asker.clone().map(|asks| asks as Arc<dyn Asks>),
-            timeout_is_final: options.timeout_ms.is_some(),
-            is_safe: is_safe(entry),
-            ..Request::call_tool(&entry.at.tool, call.arguments.clone())
-        };
-        let mut request = context.complete(request);
-        request.params.extend(task_parameter(&entry.tool));
+        let asks = asker.clone().map(|asks| asks as Arc<dyn Asks>);
+        let request = self.request(call, asked, asks, context);
         let asker = asker.as_deref();
         let max_tokens = settings.max_tokens(entry, options, &context.policy);
         let on_task = |task: &ServerTask| {
@@ -108,6 +96,32 @@ impl Dispatcher {
         };
         self.catalog.learn(searches, entry, || !called.is_error());
         Ok(called)
+    }
+
+    /// Makes the request of a call. The rules are checked again when it starts.
+    fn request(
+        &self,
+        call: &ToolCall<'_>,
+        asked: &AuthorizationRequest<'_>,
+        asks: Option<Arc<dyn Asks>>,
+        context: &CallContext,
+    ) -> Request {
+        let entry = call.entry;
+        let settings = Arc::clone(call.settings);
+        let rules = self
+            .authorizer
+            .check_at_start(settings, asked, &context.policy);
+        let mut request = context.complete(Request {
+            asks,
+            timeout: call.timeout,
+            timeout_is_final: call.options.timeout_ms.is_some(),
+            is_safe: is_safe(entry),
+            start_check: Some(rules),
+            header_arguments: entry.tool.header_arguments(call.arguments.as_str()),
+            ..Request::call_tool(&entry.at.tool, call.arguments.clone())
+        });
+        request.params.extend(task_parameter(&entry.tool));
+        request
     }
 
     /// Returns the note below a result: what no client could be asked, and remarks of the configuration.
