@@ -60,17 +60,21 @@ impl KnownValues {
         self.secrets.iter().any(|secret| secret == value)
     }
 
-    /// Finds the values in a text, in no order; places may overlap.
+    /// Finds the longer values in a text, in no order; places may overlap.
     pub(super) fn find(&self, text: &str) -> Vec<Range<usize>> {
         let whole = self.forms.iter().flat_map(|form| find_all(text, form));
-        let words = self.words.iter().flat_map(|word| find_all(text, word));
-        let words = words.filter(|place| is_value(text, place));
-        let mut found: Vec<Range<usize>> = whole.chain(words).collect();
+        let mut found: Vec<Range<usize>> = whole.collect();
         if text.contains(['%', '+']) {
             let encoded = |secret| find_encoded(text.as_bytes(), secret);
             found.extend(self.secrets.iter().map(String::as_bytes).flat_map(encoded));
         }
         found
+    }
+
+    /// Finds short values and words in the position of a value.
+    pub(super) fn find_words(&self, text: &str) -> Vec<Range<usize>> {
+        let words = self.words.iter().flat_map(|word| find_all(text, word));
+        words.filter(|place| is_value(text, place)).collect()
     }
 
     /// Counts the bytes at the end of a text that are the beginning of a value.

@@ -1,6 +1,6 @@
 //! Masks secrets in texts that people and models read.
 
-use std::{collections::VecDeque, fmt, iter, sync::Arc};
+use std::{collections::VecDeque, fmt, iter, ops::Range, sync::Arc};
 
 use parking_lot::RwLock;
 
@@ -59,10 +59,11 @@ impl Redactor {
 
     /// Masks the secrets in a text.
     pub fn apply(&self, text: &str) -> String {
-        let mut found = self.find_values(text);
+        let mut found = self.find_values(text, KnownValues::find);
+        found.extend(self.find_values(text, KnownValues::find_words));
         // A value may be broken into lines, or interrupted by hidden characters.
         if let Some(joined) = PlainText::without_lines(text) {
-            let values = self.find_values(&joined.text);
+            let values = self.find_values(&joined.text, KnownValues::find);
             found.extend(values.into_iter().map(|secret| joined.locate(secret)));
         }
         if let Some(patterns) = &self.patterns {
@@ -80,10 +81,14 @@ impl Redactor {
         }
     }
 
-    fn find_values(&self, text: &str) -> Vec<FoundSecret> {
+    fn find_values(
+        &self,
+        text: &str,
+        find: impl Fn(&KnownValues, &str) -> Vec<Range<usize>>,
+    ) -> Vec<FoundSecret> {
         let renewed = self.renewed.read();
         let known = iter::once(&self.values).chain(&*renewed);
-        let places = known.flat_map(|values| values.find(text));
+        let places = known.flat_map(|values| find(values, text));
         places.map(|place| FoundSecret::new(place, None)).collect()
     }
 }
@@ -158,6 +163,7 @@ mod tests {
             Redactor::new(["test", "key", "secret", "default", "4711"].map(str::to_owned));
         let plain = "the test of a key: secret/default tests, API key, 4711 files, ${secret:x}";
         assert_eq!(redactor.apply(plain), plain);
+        assert_eq!(redactor.apply("the mode:\ntest"), "the mode:\ntest");
         let shown = redactor.apply("MODE=test {\"a\":\"secret\"} ada:4711@db KEY=tests");
         assert_eq!(shown, "MODE=*** {\"a\":\"***\"} ada:***@db KEY=tests");
     }
