@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use files::UserFolder;
+use printable::escape_template;
 use sha2::{Digest, Sha256};
 
 use fleet::Template;
@@ -81,7 +82,10 @@ impl Folders<'_> {
         if template.starts_with(['/', '~', '$']) {
             self.resolve_home(template)
         } else {
-            Ok(format!("{}/{template}", escape(self.config)))
+            Ok(format!(
+                "{}/{template}",
+                escape_template(&self.config.to_string_lossy())
+            ))
         }
     }
 
@@ -104,11 +108,9 @@ impl Folders<'_> {
             return Ok(template.to_owned());
         };
         let home = from_home("~".as_ref(), self.env)?;
-        Ok(format!("{}/{rest}", escape(&home)))
+        Ok(format!(
+            "{}/{rest}",
+            escape_template(&home.to_string_lossy())
+        ))
     }
-}
-
-/// Returns a template that expands to this path.
-fn escape(path: &Path) -> String {
-    path.to_string_lossy().replace('$', "$$")
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use printable::find_references;
 use secrets::{Reference, ReferenceError};
 use tool::HttpCaller;
 
@@ -86,26 +87,14 @@ impl fmt::Display for Template {
 impl Template {
     /// Parses a configured text. Looks up no variable.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
-        let mut parts = Vec::new();
-        let mut plain = String::new();
-        let mut rest = text;
-        while let Some(at) = rest.find('$') {
-            plain.push_str(&rest[..at]);
-            rest = &rest[at + 1..];
-            if let Some(after) = rest.strip_prefix('$') {
-                plain.push('$');
-                rest = after;
-            } else if let Some(after) = rest.strip_prefix('{') {
-                let end = after.find('}').ok_or(TemplateError::Unclosed)?;
-                parts.push(TemplatePart::Text(std::mem::take(&mut plain)));
-                parts.push(variable(&after[..end])?);
-                rest = &after[end + 1..];
-            } else {
-                plain.push('$');
-            }
+        let plain = |text: &str| TemplatePart::Text(text.replace("$$", "$"));
+        let (mut parts, mut at) = (Vec::new(), 0);
+        for place in find_references(text).ok_or(TemplateError::Unclosed)? {
+            parts.push(plain(&text[at..place.start]));
+            parts.push(variable(&text[place.start + 2..place.end - 1])?);
+            at = place.end;
         }
-        plain.push_str(rest);
-        parts.push(TemplatePart::Text(plain));
+        parts.push(plain(&text[at..]));
         Ok(Self { parts })
     }
 

@@ -1,5 +1,5 @@
 //! Formats text for reading: untrusted text on one line or on a terminal; numbers; shortened texts;
-//! secrets found and masked. Compares text with patterns.
+//! secrets found and masked. Compares text with patterns, and reads the syntax of templates.
 //!
 //! This crate has no side effects, and depends on no other crate of the workspace.
 
@@ -11,6 +11,7 @@ mod pattern;
 mod secret;
 mod shell;
 mod short;
+mod template;
 
 pub use foreign::{for_terminal, is_hidden, one_line, one_line_cow, one_line_of, prose, seen_json};
 pub use number::{count_of, group_digits};
@@ -22,3 +23,4 @@ pub use secret::{
 };
 pub use shell::quote_word;
 pub use short::{first_chars, shorten, shorten_home, shorten_middle};
+pub use template::{escape_template, find_references, has_reference};

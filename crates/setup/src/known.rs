@@ -66,10 +66,10 @@ impl Answers {
     /// Sets the answer to a question; it is no template.
     pub fn answer(&mut self, question: &RequiredValue, value: &str) {
         if question.is_parameter {
-            let value = NewServer::literal(&absolute(&question.name, value));
+            let value = printable::escape_template(&absolute(&question.name, value));
             self.parameters.insert(question.name.clone(), value);
         } else {
-            let value = Value::Written(NewServer::literal(value));
+            let value = Value::Written(printable::escape_template(value));
             self.variables.insert(question.name.clone(), value);
         }
     }
@@ -140,7 +140,7 @@ impl Answers {
     fn secret_values(&self) -> Vec<(String, String)> {
         let secret = self.recipe.variables.iter().filter(|it| it.secret);
         let given = secret.filter_map(|it| match self.variables.get(&it.name)? {
-            Value::Written(value) if !value.replace("$$", "").contains("${") => {
+            Value::Written(value) if !printable::has_reference(value) => {
                 Some((it.name.clone(), value.clone()))
             }
             _ => None,

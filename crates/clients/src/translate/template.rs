@@ -8,20 +8,12 @@ pub(super) struct Template {
 }
 
 impl Template {
-    fn flush(&mut self, before_variable: bool) {
-        let plain = std::mem::take(&mut self.plain);
-        for (at, c) in plain.char_indices() {
-            self.done.push(c);
-            let next = plain[at + c.len_utf8()..].chars().next();
-            let opens = next.map_or(before_variable, |next| next == '{' || next == '$');
-            if c == '$' && opens {
-                self.done.push('$');
-            }
-        }
+    fn flush(&mut self) {
+        self.done += &printable::escape_template(&std::mem::take(&mut self.plain));
     }
 
     pub(super) fn variable(&mut self, name: &str, default: Option<&str>) {
-        self.flush(true);
+        self.flush();
         match default {
             Some(default) => self.done += &format!("${{{name}:-{default}}}"),
             None => self.done += &format!("${{{name}}}"),
@@ -29,7 +21,7 @@ impl Template {
     }
 
     pub(super) fn finish(mut self) -> String {
-        self.flush(false);
+        self.flush();
         self.done
     }
 }

@@ -6,7 +6,7 @@ use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
 use tool::ServerName;
 
 /// A server to be added. Texts are templates: a plain `$` before a `{` is written `$$`, as
-/// [`NewServer::literal`] does. Empty and `None` values are not written to the file.
+/// [`printable::escape_template`] does. Empty and `None` values are not written to the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NewServer {
     /// Lines of a comment above the table, without `#`.
@@ -48,17 +48,6 @@ pub struct NewServer {
     pub secret_values: Vec<(String, String)>,
     /// An example of the arguments of some of its tools, each a JSON object.
     pub examples: Vec<(String, Json)>,
-}
-
-impl NewServer {
-    /// Returns the template that expands to exactly this text.
-    pub fn literal(text: &str) -> String {
-        if text.contains("${") || text.contains("$$") {
-            text.replace('$', "$$")
-        } else {
-            text.to_owned()
-        }
-    }
 }
 
 /// Inserts it after the last server, in the form that the file uses for its servers.

@@ -7,7 +7,7 @@ use processes::Pace;
 use crate::{Launch, Sandbox, ServerSpec, Template, Variables, error::Failure, log::log_path};
 
 fn template(text: &str) -> Template {
-    Template::parse(&text.replace('$', "$$")).unwrap()
+    Template::parse(&printable::escape_template(text)).unwrap()
 }
 
 /// Returns a server that is a script for `sh`.

@@ -69,7 +69,7 @@ fn name() -> ServerName {
 }
 
 fn spec(notes: &Path, handshake: &str) -> ServerSpec {
-    let literal = |text: &str| Template::parse(&text.replace('$', "$$")).unwrap();
+    let literal = |text: &str| Template::parse(&printable::escape_template(text)).unwrap();
     let notes = notes.to_str().unwrap();
     let args = ["-c", SERVER, "sh", notes, handshake].map(literal);
     let launch = Launch::Child {

@@ -39,7 +39,7 @@ fn server(here: &Path, called: &str, ended: &str) -> ServerSpec {
 
 /// Returns a server that runs this script.
 fn run(script: &str) -> ServerSpec {
-    let text = |text: &str| Template::parse(&text.replace('$', "$$")).unwrap();
+    let text = |text: &str| Template::parse(&printable::escape_template(text)).unwrap();
     let launch = Launch::Child {
         command: text("sh"),
         args: vec![text("-c"), text(script)],

@@ -1,10 +1,11 @@
 //! Secrets in an address: a password, parameters, and parts of its path that are keys.
 
 use super::{
-    form::{has_reference, is_hex, looks_random, looks_secret},
+    form::{is_hex, looks_random, looks_secret},
     found::{FoundSecret, HIDDEN, hide},
     name::{holds_secret, names_secret},
 };
+use crate::has_reference;
 
 /// A part of a path with at least this many hexadecimal digits is a key, as many services use them.
 const HEX_KEY_CHARS_MIN: usize = 32;

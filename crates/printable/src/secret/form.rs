@@ -8,13 +8,6 @@ const BEGINNINGS: [&str; 6] = ["sk-", "sk_", "pat-", "secret_", "eyJ", "fc-"];
 /// The shortest run of letters and digits that counts as a key of unknown form.
 const RANDOM_CHARS_MIN: usize = 20;
 
-/// Returns true if a text has a `${...}` reference that is resolved later: such a text is no plain
-/// secret.
-pub(super) fn has_reference(text: &str) -> bool {
-    // `$$` is an escaped `$`.
-    text.replace("$$", "").contains("${")
-}
-
 /// Returns true if a text is one word that is shorter than every token, so that it is no secret
 /// unless its name says so.
 pub(super) fn is_short_word(text: &str) -> bool {

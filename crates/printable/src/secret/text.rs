@@ -2,11 +2,12 @@
 
 use super::{
     address,
-    form::{has_reference, is_hex, looks_random, looks_secret},
+    form::{is_hex, looks_random, looks_secret},
     found::{FoundSecret, join_overlapping},
     name::{holds_secret, names_secret},
     tokens::TOKEN_CHARS_MIN,
 };
+use crate::has_reference;
 
 /// Names of authentication schemes before a token.
 const SCHEMES: [&str; 5] = ["Bearer", "Basic", "Token", "ApiKey", "DPoP"];

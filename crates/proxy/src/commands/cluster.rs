@@ -220,7 +220,7 @@ fn join(global: &Global, node: Option<&str>) -> anyhow::Result<Exit> {
         nats.push(if address.contains('@') {
             keep(format!("cluster-nats-{}", nth + 1), address)?
         } else {
-            Value::String(address.replace('$', "$$"))
+            Value::String(printable::escape_template(&address))
         });
     }
     let key = keep("cluster-key".to_owned(), token.key)?;

@@ -239,7 +239,7 @@ fn known_servers(
             // Text read as another client's entry has our variables escaped.
             let reference = format!("$${{secret:{name}}}");
             if text.contains(&reference) {
-                *text = text.replace(&reference, &NewServer::literal(value.expose()));
+                *text = text.replace(&reference, &printable::escape_template(value.expose()));
             }
         }
     };
