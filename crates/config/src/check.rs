@@ -49,6 +49,7 @@ pub(super) fn check(text: &str) -> Layer {
         values,
         places,
         mistakes: noted.into_iter().map(located).collect(),
+        removed: walk.removed.into_iter().map(located).collect(),
     }
 }
 
@@ -79,6 +80,11 @@ impl Walk {
                 self.note(name.span(), &at, Fault::new("unknown key", hint));
                 None
             }
+            Some(KeyMatch::Removed(replacement)) => {
+                let fault = Fault::removed(replacement);
+                self.removed.push(PlacedFault::new(name.span(), &at, fault));
+                None
+            }
             Some(KeyMatch::Value(key)) => self.read_value(&at, key, value.get_ref()),
             Some(KeyMatch::Table(_)) => match value.get_ref() {
                 DeValue::Table(table) => self.read_named(&at, name, table),
@@ -98,7 +104,8 @@ impl Walk {
             self.check_command(at, name, &values);
         }
         if at.pattern != "servers.NAME" {
-            return Some(Value::Object(values));
+            // A table that has only former keys is a former table.
+            return (!keys::names(at.pattern).is_empty()).then_some(Value::Object(values));
         }
         match name.get_ref().parse::<ServerName>() {
             Ok(server) if server.is_scripts() => {

@@ -78,6 +78,10 @@ pub(super) fn add_shared(own: &mut Layer, state_dir: &Path) {
         mistake.place = MistakePlace::Shared(path.clone());
         own.mistakes.push(mistake);
     }
+    for mut removed in shared.removed {
+        removed.place = MistakePlace::Shared(path.clone());
+        own.removed.push(removed);
+    }
     let places = shared.places.into_keys();
     for key in places.filter(|key| is_shared(key)) {
         let place = MistakePlace::Shared(path.clone());

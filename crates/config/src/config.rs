@@ -9,6 +9,8 @@ pub struct Config {
     pub file: PathBuf,
     /// A time before the file was read.
     pub read_at: SystemTime,
+    /// A note for each former key that is set, with its place and its replacement.
+    pub removed_keys: Vec<String>,
     /// Directives of a tracing filter.
     pub log: String,
     /// Settings of the gateway: servers, clients, results, search.
@@ -26,14 +28,16 @@ pub struct Config {
 impl Config {
     /// Returns remarks on valid settings that may be unintended.
     pub fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
         if self.gateway.servers.is_empty() {
-            return vec!["no servers: add a `[servers.NAME]` table".to_owned()];
-        }
-        if self.gateway.enabled().next().is_none() {
-            return vec!["every server has `enabled = false`".to_owned()];
+            notes.push("no servers: add a `[servers.NAME]` table".to_owned());
+        } else if self.gateway.enabled().next().is_none() {
+            notes.push("every server has `enabled = false`".to_owned());
         }
         let servers = self.gateway.servers.iter();
-        servers.flat_map(|it| bare_variables(&it.spec)).collect()
+        notes.extend(servers.flat_map(|server| bare_variables(&server.spec)));
+        notes.extend(self.removed_keys.iter().cloned());
+        notes
     }
 }
 

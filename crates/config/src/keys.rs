@@ -3,6 +3,7 @@
 
 mod key;
 mod lookup;
+mod removed;
 mod unknown;
 
 use key::count;
@@ -10,6 +11,9 @@ use key::count;
 pub(super) use key::{Count, KeySpec, ValueKind};
 pub(super) use lookup::{KeyMatch, child, find, names};
 pub(super) use unknown::{nearest, unknown};
+
+#[cfg(test)]
+pub(super) use removed::REMOVED;
 
 const SECONDS_OF_A_CALL: ValueKind = count(1, 86_400, "seconds");
 /// A footer with its next call takes half of the least.
@@ -131,10 +135,6 @@ pub(super) static KEYS: &[KeySpec] = &[
          encoder that is part of the program (about 15 MB of memory while in use, 4 ms per tool \
          at `reindex`, up to 100,000 tools); `\"off\"`: not at all",
     ),
-    count(1, 64, "servers").or("4").variable(
-        "reindex.parallel",
-        "number of servers started and queried at the same time",
-    ),
     ValueKind::Listen.variable(
         "http.listen",
         "address that serves MCP over streamable HTTP, at `/mcp`: `127.0.0.1:7331`, `[::1]:7331`, \
@@ -198,11 +198,6 @@ pub(super) static KEYS: &[KeySpec] = &[
         "http.tls_key",
         "private key (PEM) of the certificate",
     ),
-    ValueKind::Switch.or("true").variable(
-        "http.sessions",
-        "`false`: clients get no session; each request is independent, and log levels and \
-         cancellations do not persist",
-    ),
     ValueKind::Switch.or("false").variable(
         "http.metrics",
         "`true`: serve metrics since the start of the process at `/metrics`, in the format of \
@@ -212,40 +207,11 @@ pub(super) static KEYS: &[KeySpec] = &[
         "http.max_body_kib",
         "size limit of one message",
     ),
-    count(8, 1_024, "KiB").or("32").variable(
-        "http.max_header_kib",
-        "size limit of the headers of one request",
-    ),
-    count(1, 65_536, "connections").or("512").variable(
-        "http.max_connections",
-        "limit of open connections; one remote address may have half of them. A further \
-         connection closes the one that has been idle longest",
-    ),
     count(1, 65_536, "sessions").or("256").variable(
         "http.max_sessions",
         "limit of sessions; one token, or one remote address if no token is required, may have \
          half of them. A further session ends the oldest one that was not used after \
          `initialize`; if there is none, it is refused",
-    ),
-    count(1, 65_536, "requests").or("256").variable(
-        "http.max_requests",
-        "limit of requests in flight; one session, token or address (as for sessions) may have \
-         half of them. A further request is refused. The same number of messages may be arriving; \
-         a further one ends the slowest",
-    ),
-    count(1, 604_800, "seconds").or("1800").variable(
-        "http.session_idle_s",
-        "time after which an idle session releases its slot, and its processes if `scope` is \
-         `\"client\"`. If its client returns, the session resumes",
-    ),
-    count(1, 3_600, "seconds").or("30").variable(
-        "http.receive_timeout_s",
-        "timeout for receiving the headers of a request, and then its body; a connection without \
-         a request is closed after the same time",
-    ),
-    count(1, 3_600, "seconds").or("30").variable(
-        "http.stall_timeout_s",
-        "time after which a client that does not read its response is disconnected",
     ),
     TOKENS.key(
         "clients.NAME.max_tokens",
@@ -399,12 +365,6 @@ pub(super) static KEYS: &[KeySpec] = &[
         "`\"caller\"`: each caller over HTTP logs in to the server for itself, and only its own calls \
          use that login. `\"shared\"`: all use the login of `proxy login`, as clients on this \
          machine always do",
-    ),
-    count(1, 10_000, "callers").key(
-        "servers.NAME.max_callers",
-        "most callers over HTTP with a process or connection of their own at one time, for a server \
-         with `login = \"caller\"` or `${caller:...}`; the one that was not used for longest ends \
-         for another. If not set, 100 for a `command` and 1000 for a `url`",
     ),
     ValueKind::Template.key(
         "servers.NAME.oauth.client_id",

@@ -22,6 +22,8 @@ pub(super) struct Layer {
     /// The place of each value, by its key.
     pub(super) places: BTreeMap<String, MistakePlace>,
     pub(super) mistakes: Vec<Mistake>,
+    /// The former keys that it sets.
+    pub(super) removed: Vec<Mistake>,
 }
 
 impl Layer {

@@ -125,8 +125,12 @@ fn read_layers(
     overrides: &Overrides,
     env: &Environment,
 ) -> Result<Config, Vec<Mistake>> {
-    let raw = layers::read(check_layers(file, text, overrides, env)?)?;
-    meant::read_config(file, raw, env)
+    let layers = check_layers(file, text, overrides, env)?;
+    let removed = layers.iter().flat_map(|layer| layer.removed.clone());
+    let removed = file.error(removed.collect()).to_string();
+    let mut config = meant::read_config(file, layers::read(layers)?, env)?;
+    config.removed_keys = removed.lines().map(str::to_owned).collect();
+    Ok(config)
 }
 
 /// Returns the layers, or the mistakes of all of them.

@@ -1,6 +1,6 @@
 //! `[http]`: addresses to listen on, access, and limits.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
 use fleet::Template;
 use http_server::{Guard, HttpSettings, Introspection, Limits, Listen, NoAddress, TOKEN_HINT, Tls};
@@ -68,17 +68,11 @@ pub(super) fn read_http(
         allowed_origins: lower(&raw.allowed_origins),
         tls: read_tls(raw, folders)?,
         cluster: read_cluster_key(cluster).map_err(|fault| ("listen", fault))?,
-        sessions: raw.sessions,
         metrics: raw.metrics,
         limits: Limits {
             body_bytes_max: raw.max_body_kib << 10,
-            header_bytes_max: raw.max_header_kib << 10,
-            connections_max: raw.max_connections,
             sessions_max: raw.max_sessions,
-            requests_max: raw.max_requests,
-            session_idle: Duration::from_secs(raw.session_idle_s),
-            receive_timeout: Duration::from_secs(raw.receive_timeout_s),
-            stall_timeout: Duration::from_secs(raw.stall_timeout_s),
+            ..Limits::default()
         },
     };
     match http.listen.map(|listen| http.admits(listen)) {

@@ -71,13 +71,13 @@ pub(super) fn read_config(
         Some(Config {
             file: file.absolute.clone(),
             read_at: std::time::SystemTime::now(),
+            removed_keys: Vec::new(),
             log: raw.log,
             gateway: gateway::Settings {
                 state_dir: state_dir?,
                 secrets: keeping?,
                 results: raw.results,
                 search: search?,
-                survey_parallel: raw.reindex.parallel,
                 clients: clients?,
                 policy: Arc::new(policy?),
                 approval_wait: Duration::from_secs(raw.approvals.wait_s),
@@ -288,7 +288,6 @@ fn read_server(
         idle_timeout: (raw.idle_timeout_s > 0).then(|| Duration::from_secs(raw.idle_timeout_s)),
         calls_max: NonZeroUsize::new(raw.max_concurrent_calls),
         retries_safe_calls: raw.retry_safe_calls,
-        callers_max: raw.max_callers.and_then(NonZeroUsize::new),
         login: read_login(&raw.oauth, raw.login == "caller", has_authorization)?,
         inherit_env: raw.inherit_env.clone(),
         roots: read_roots(&raw, folders)?,

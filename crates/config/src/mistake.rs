@@ -92,6 +92,11 @@ impl Fault {
         }
     }
 
+    /// Describes a former key.
+    pub(super) fn removed(replacement: &str) -> Self {
+        Self::bare(format!("this key was removed: {replacement}"))
+    }
+
     pub(super) fn at(self, place: MistakePlace, key: impl Into<String>) -> Mistake {
         Mistake {
             place,

@@ -29,7 +29,6 @@ pub(super) struct RawConfig {
     pub(super) audit: RawAudit,
     pub(super) redaction: RawRedaction,
     pub(super) stats: RawStats,
-    pub(super) reindex: RawReindex,
     #[serde(default)]
     pub(super) traces: RawTraces,
     pub(super) http: RawHttp,
@@ -127,12 +126,6 @@ pub(super) enum Semantic {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct RawReindex {
-    pub(super) parallel: usize,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct RawDaemon {
     /// 0: for ever.
     pub(super) linger_s: u64,
@@ -172,16 +165,9 @@ pub(super) struct RawHttp {
     pub(super) allowed_origins: Vec<String>,
     pub(super) tls_cert: Option<String>,
     pub(super) tls_key: Option<String>,
-    pub(super) sessions: bool,
     pub(super) metrics: bool,
     pub(super) max_body_kib: usize,
-    pub(super) max_header_kib: usize,
-    pub(super) max_connections: usize,
     pub(super) max_sessions: usize,
-    pub(super) max_requests: usize,
-    pub(super) session_idle_s: u64,
-    pub(super) receive_timeout_s: u64,
-    pub(super) stall_timeout_s: u64,
 }
 
 #[derive(Debug, Default, PartialEq, Deserialize)]
@@ -225,7 +211,6 @@ pub(super) struct RawServer {
     #[serde(default)]
     pub(super) oauth: RawOauth,
     pub(super) login: String,
-    pub(super) max_callers: Option<usize>,
     pub(super) enabled: bool,
     pub(super) category: Option<String>,
     #[serde(default)]

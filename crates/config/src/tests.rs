@@ -21,6 +21,7 @@ mod http;
 mod limits;
 mod mistakes;
 mod places;
+mod removed;
 
 const HOME: &str = "/home/ada";
 
@@ -76,7 +77,7 @@ fn every_example_loads() {
     let mut names = Vec::new();
     for entry in fs::read_dir(in_tree("config")).unwrap() {
         let path = entry.unwrap().path();
-        if path.is_dir() {
+        if path.extension().is_none_or(|extension| extension != "toml") {
             continue;
         }
         let config = load(&overrides(&path), &home()).unwrap_or_else(|error| panic!("{error}"));
@@ -165,15 +166,24 @@ fn every_word_of_a_choice_is_a_value_of_its_type() {
 
 #[test]
 fn the_page_is_made_from_the_keys() {
-    let committed = fs::read_to_string(in_tree("docs/configuration.md")).unwrap_or_default();
-    let again = "`cargo run -p proxy -- config docs > docs/configuration.md`";
+    let page = docs();
+    check_committed("docs/configuration.md", &page);
     assert!(
-        committed == docs(),
-        "docs/configuration.md is outdated: {again}"
-    );
-    assert!(
-        !committed.contains("{{"),
+        !page.contains("{{"),
         "a placeholder of docs.md was not replaced"
+    );
+}
+
+/// Checks that a file of the repository has this text; with `PROXY_WRITE_DOCS`, writes it.
+fn check_committed(path: &str, text: &str) {
+    let file = in_tree(path);
+    if std::env::var_os("PROXY_WRITE_DOCS").is_some() {
+        fs::write(&file, text).unwrap();
+    }
+    let committed = fs::read_to_string(file).unwrap_or_default();
+    assert!(
+        committed == text,
+        "{path} is outdated: `PROXY_WRITE_DOCS=1 cargo test -p config --lib made_from_the_keys`"
     );
 }
 
@@ -270,7 +280,7 @@ fn a_variable_goes_before_the_file() {
         ("PROXY_SERVERS__MY_NOTES__TIMEOUT_S", "8"),
         ("PROXY_SERVERS__MY_NOTES__ENABLED", "false"),
         ("PROXY_LOG", "info"),
-        ("PROXY_REINDEX__PARALLEL", ""),
+        ("PROXY_RESULTS__KEEP_HOURS", ""),
         ("PROXY_OF_SOMEBODY_ELSE", "x"),
         ("PROXY_OTHER__THING", "x"),
     ];
@@ -285,8 +295,8 @@ fn a_variable_goes_before_the_file() {
     );
     assert_eq!((server.spec.timeout.as_secs(), server.enabled), (8, false));
     assert_eq!(
-        (config.log.as_str(), config.gateway.survey_parallel),
-        ("info", 4)
+        (config.log.as_str(), config.gateway.results.keep_hours),
+        ("info", 24)
     );
 }
 

@@ -10,7 +10,7 @@ use super::{
     Environment, Mistake, MistakePlace,
     keys::{self, KEYS, KeyMatch, KeySpec, ValueKind},
     layers::Layer,
-    mistake::{Fault, shown},
+    mistake::{Fault, key_of, shown},
     paths::from_current_folder,
     rules::{self, Written},
 };
@@ -26,9 +26,10 @@ pub(super) fn read(env: &Environment, file: &Layer) -> Layer {
         let place = MistakePlace::Variable(name.to_owned());
         match find_target(name, &file.servers()) {
             Ok(None) => {}
-            Ok(Some(target)) => {
-                layer.set(place, &target.path, read_one(target.key, value, env));
-            }
+            Ok(Some(target)) => match target.key {
+                Ok(key) => layer.set(place, &target.path, read_one(key, value, env)),
+                Err(removed) => layer.removed.push(removed.at(place, key_of(&target.path))),
+            },
             Err(fault) => layer.mistakes.push(fault.at(place, "")),
         }
     }
@@ -61,9 +62,9 @@ pub(super) fn variable_of(path: &str) -> String {
     format!("{PREFIX}{}", name.to_uppercase())
 }
 
-/// The key that a variable sets.
+/// The key that a variable sets; an error describes a former key.
 struct Target {
-    key: &'static KeySpec,
+    key: Result<&'static KeySpec, Fault>,
     path: Vec<String>,
 }
 
@@ -94,7 +95,11 @@ fn find_target(variable: &str, servers: &[&str]) -> Result<Option<Target>, Fault
         Err(_) => return Ok(None),
     };
     match keys::find(&pattern) {
-        Some(KeyMatch::Value(key)) if key.variable => Ok(Some(Target { key, path })),
+        Some(KeyMatch::Value(key)) if key.variable => Ok(Some(Target { key: Ok(key), path })),
+        Some(KeyMatch::Removed(replacement)) => {
+            let key = Err(Fault::removed(replacement));
+            Ok(Some(Target { key, path }))
+        }
         Some(_) if ours => Err(Fault::new(
             "no variable sets this key",
             format!("set `{}` in the file", path.join(".")),

@@ -162,11 +162,7 @@ impl Roster {
                 "all {} processes for callers are in use",
                 spec.callers_max()
             );
-            let hint = format!(
-                "call again later, or raise `servers.{}.max_callers`",
-                spec.name
-            );
-            let failure = Failure::new(why).hint(hint);
+            let failure = Failure::new(why).hint("call again later");
             return Err(CallError::unavailable(&spec.name, failure, 0, Ran::No));
         }
         let siblings = Siblings::beside(shared, era);

@@ -21,9 +21,6 @@ use crate::{
     policy::{ClientPolicies, ClientPolicy},
 };
 
-/// The number of servers that a survey asks at one time, if nothing else is configured.
-const SURVEY_PARALLEL_DEFAULT: usize = 8;
-
 /// Checked settings: no other part has to check them again. Paths are absolute; servers are in the
 /// order of the file.
 #[derive(Debug, Clone)]
@@ -36,8 +33,6 @@ pub struct Settings {
     pub results: results::ResultSettings,
     /// The features that searches may use.
     pub search: SearchSettings,
-    /// The number of servers that are asked for their tools at one time.
-    pub survey_parallel: usize,
     /// The rules for clients, by the name that a client announces.
     pub clients: ClientPolicies,
     /// The rules by which calls are made, asked about or refused.
@@ -169,7 +164,6 @@ impl Settings {
                 embeds: true,
                 enrich: Vec::new(),
             },
-            survey_parallel: SURVEY_PARALLEL_DEFAULT,
             clients: ClientPolicies::default(),
             policy: Arc::default(),
             quotas: Arc::default(),

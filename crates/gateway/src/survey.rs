@@ -42,20 +42,24 @@ pub struct SurveyOutcome {
 /// A function that counts the tokens of a definition.
 pub type Count = fn(&str) -> usize;
 
-/// Surveys the named servers, as many at one time as configured, and yields the outcomes as they arrive.
+/// The number of servers that are started and asked at one time: each may be a `npx` or `uvx` that downloads.
+const SERVERS_AT_ONCE: usize = 4;
+
+/// Surveys the named servers, [`SERVERS_AT_ONCE`] at one time, and yields the outcomes as they arrive.
 /// From this call on all of them count as being surveyed, also those that wait.
 pub fn survey(
     catalog: &Arc<Catalog>,
     servers: Vec<ServerName>,
     count: Count,
 ) -> impl Stream<Item = SurveyOutcome> + use<> {
-    let parallel = catalog.settings().survey_parallel.max(1);
     let notes = servers.into_iter();
     let notes = notes.map(|server| begin_survey(catalog, &server));
     let notes: Vec<SurveyNote> = notes.collect();
     let catalog = Arc::clone(catalog);
     let ask = move |note| ask(Arc::clone(&catalog), note, count);
-    stream::iter(notes).map(ask).buffer_unordered(parallel)
+    stream::iter(notes)
+        .map(ask)
+        .buffer_unordered(SERVERS_AT_ONCE)
 }
 
 async fn ask(catalog: Arc<Catalog>, note: SurveyNote, count: Count) -> SurveyOutcome {

@@ -28,7 +28,6 @@ pub struct Endpoint {
     pub(super) tls: Option<TlsAcceptor>,
     /// Signs the ids of sessions; none: the key of the state folder does.
     pub(super) session_key: Option<[u8; 32]>,
-    pub(super) sessions: bool,
     pub(super) metrics: bool,
     pub(super) limits: Limits,
 }
@@ -79,7 +78,6 @@ impl Endpoint {
             },
             tls,
             session_key: session_key(http, variables)?,
-            sessions: http.sessions,
             metrics: http.metrics,
             limits: http.limits,
         })

@@ -151,15 +151,14 @@ impl HttpError {
     }
 
     pub(super) fn too_slow() -> Self {
-        let message = "the body did not arrive in time (http.receive_timeout_s), or other clients needed \
-                       its place (http.max_requests)";
+        let message = "the body did not arrive in time, or other clients needed its place";
         Self::abuse(StatusCode::REQUEST_TIMEOUT, "slow body", message).closing()
     }
 
     pub(super) fn too_many_requests(max: usize) -> Self {
         let message = format!(
             "too many requests in flight: {max} of all clients, half of them of one session, \
-             token or address (http.max_requests). Try again"
+             token or address. Try again"
         );
         Self::busy("requests", message).closing()
     }

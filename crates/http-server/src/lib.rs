@@ -29,6 +29,9 @@ mod sessions;
 mod settings;
 mod tokens;
 
+#[cfg(test)]
+mod tests;
+
 use std::{io, net::SocketAddr, sync::Arc};
 
 use anyhow::Context as _;

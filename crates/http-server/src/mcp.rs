@@ -118,9 +118,6 @@ impl Service {
         announced: &Announcement,
         peer: &ClientIdentity,
     ) -> Result<Response<Body>, HttpError> {
-        if !self.endpoint.sessions {
-            return self.answer_stateless(request, peer).await;
-        }
         let (id, used) = self.sessions.begin(announced, peer)?;
         let answer = self.in_session(request, used, peer).await;
         match answer {

@@ -52,7 +52,7 @@ impl Handler for Service {
             Problem::Full => {
                 let max = self.endpoint.limits.connections_max;
                 let why = format!(
-                    "{max} are open, or half as many from one address (http.max_connections); idle \
+                    "{max} are open, or half as many from one address; idle \
                      ones are closed first"
                 );
                 self.complaints.log("connections", &why);
@@ -163,7 +163,7 @@ impl Service {
         if let Err(error) = self.gateway.catalog.generation().await {
             return text(StatusCode::SERVICE_UNAVAILABLE, &format!("{error}\n"));
         }
-        if self.endpoint.sessions && self.sessions.is_full() {
+        if self.sessions.is_full() {
             return text(StatusCode::SERVICE_UNAVAILABLE, "no room for a session\n");
         }
         text(StatusCode::OK, "ready\n")

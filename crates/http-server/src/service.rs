@@ -7,10 +7,7 @@ use http_core::Places;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    complaints::Complaints,
-    endpoint::Endpoint,
-    session_id::Signer,
-    session_key::{load_key, make_key},
+    complaints::Complaints, endpoint::Endpoint, session_id::Signer, session_key::load_key,
     sessions::Sessions,
 };
 
@@ -34,15 +31,8 @@ impl Service {
         stopping: CancellationToken,
     ) -> Self {
         let limits = &endpoint.limits;
-        // Without sessions, no session is resumed.
-        let key = if let Some(key) = endpoint.session_key {
-            key
-        } else if endpoint.sessions {
-            load_key(&gateway.settings().state_dir)
-        } else {
-            make_key()
-        };
-        let signer = Signer::new(&key);
+        let load = || load_key(&gateway.settings().state_dir);
+        let signer = Signer::new(&endpoint.session_key.unwrap_or_else(load));
         let complaints = Arc::<Complaints>::default();
         let sessions = Sessions::new(
             Arc::clone(&gateway),

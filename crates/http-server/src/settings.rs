@@ -41,8 +41,6 @@ pub struct HttpSettings {
     pub tls: Option<Tls>,
     /// The name and the key of a cluster whose nodes take up the sessions of one another.
     pub cluster: Option<(String, Template)>,
-    /// True if `initialize` begins a session.
-    pub sessions: bool,
     /// True if `/metrics` is served.
     pub metrics: bool,
     /// The limits of one client.
@@ -149,7 +147,8 @@ pub struct Tls {
     pub key: Template,
 }
 
-/// The limits of clients; one client gets half of the places at most.
+/// The limits of clients; one client gets half of the places at most. The configuration sets the size of a
+/// message and the number of sessions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
     /// The largest message.
@@ -185,6 +184,21 @@ impl Limits {
             stall_timeout: self.stall_timeout,
             half_closed_timeout: HALF_CLOSED_TIMEOUT,
             end_timeout: STOP_WAIT,
+        }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            body_bytes_max: 4 << 20,
+            header_bytes_max: 32 << 10,
+            connections_max: 512,
+            sessions_max: 256,
+            requests_max: 256,
+            session_idle: Duration::from_mins(30),
+            receive_timeout: Duration::from_secs(30),
+            stall_timeout: Duration::from_secs(30),
         }
     }
 }

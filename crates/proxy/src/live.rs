@@ -64,6 +64,7 @@ pub(crate) fn open(
     daemon: watch::Sender<daemon::DaemonSettings>,
     is_member: bool,
 ) -> anyhow::Result<(Arc<Gateway>, Upkeep)> {
+    warn_of_removed_keys(&config);
     let (gateway, cluster) = open_gateway(&config, is_member)?;
     allowance::follow(&gateway, &config.file);
     let mut upkeep = Upkeep::begin(&gateway);
@@ -194,6 +195,7 @@ impl Follower {
                 if let Some(cluster) = &self.cluster {
                     cluster.note_applied(config.shared_revision);
                 }
+                warn_of_removed_keys(&config);
                 self.config = config;
                 self.gateway.note_config_mistakes(None);
                 let (added, changed) = (applied.added.len(), applied.changed.len());
@@ -299,6 +301,12 @@ async fn load_whole<T: Send + 'static>(
             return (seen, loaded);
         }
         seen = FileSnapshot::read_settled(path, &seen, wakes).await;
+    }
+}
+
+fn warn_of_removed_keys(config: &Config) {
+    for note in &config.removed_keys {
+        warn!("{note}");
     }
 }
 

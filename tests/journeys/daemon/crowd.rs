@@ -26,7 +26,6 @@ const SERVERS: usize = 30;
 async fn crowd() -> House {
     let servers = (0..SERVERS).map(|it| fake(&format!("server-{it}")).tool("echo", Step::Echo));
     let house = house_with_daemon(servers.collect::<Vec<_>>());
-    house.configure_more("[reindex]\nparallel = 8\n");
     house.indexed().await;
     house
 }

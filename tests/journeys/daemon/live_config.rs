@@ -134,6 +134,22 @@ async fn a_file_with_mistakes_keeps_what_was_and_is_told() {
     house.stops_clean().await;
 }
 
+#[tokio::test]
+async fn a_former_key_has_a_note_in_the_check_and_in_the_log() {
+    let house = house_with_daemon([echoing("any")]);
+    house.configure_more("[http]\nmax_requests = 7");
+    house.indexed().await;
+    let note = "http.max_requests: this key was removed: the limit is 256 requests";
+    let checked = house.cli(["config", "check"]).await.ended(0).to_owned();
+    let words: Vec<&str> = checked.split_whitespace().collect();
+    assert!(words.join(" ").contains(note), "{checked}");
+    let client = house.client().await;
+    client.execute("any/echo", json!({})).await.good();
+    let log = house.cli(["logs"]).await.ended(0).to_owned();
+    assert!(log.contains(note), "{log}");
+    house.stops_clean().await;
+}
+
 async fn told(house: &House, has_mistakes: bool) {
     let mut looks = tokio::time::interval(std::time::Duration::from_millis(50));
     let told = async {

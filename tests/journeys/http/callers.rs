@@ -130,37 +130,3 @@ async fn a_caller_has_a_secret_of_its_own() {
     site.stop().await;
     house.stops_clean().await;
 }
-
-#[tokio::test]
-async fn processes_of_callers_are_bounded_and_one_in_use_is_kept() {
-    let slow = fake("any")
-        .tool("wait", [Step::WaitMs(600_000), Step::text("done")])
-        .tool("echo", Step::Echo)
-        .env("WHO", "${caller:subject}")
-        .setting("max_callers = 1");
-    let house = house_with_daemon([slow]);
-    let tokens = TOKENS.map(|(name, token)| format!("{name} = \"{token}\"\n"));
-    house.configure_more(&format!("[http.tokens]\n{}", tokens.concat()));
-    let site = house.site().await;
-    let (ann, bob) = (
-        web_of(&site, "ann").modern("a"),
-        web_of(&site, "bob").modern("b"),
-    );
-    // The first caller's process is surveyed, since no other client has what the server needs.
-    ann.execute("any/echo", json!({"of": "ann"})).await.good();
-    bob.execute("any/echo", json!({"of": "bob"})).await.good();
-    ann.execute("any/echo", json!({"of": "ann"})).await.good();
-    assert_eq!(house.starts("any"), 3);
-    let (_, waiting) = ann
-        .send("tools/call", crate::calling("any/wait", &json!({})))
-        .await;
-    house.until_calls("any", 4).await;
-    let refused = bob.execute("any/echo", json!({})).await.bad();
-    assert!(
-        refused.contains("raise `servers.any.max_callers`"),
-        "{refused}"
-    );
-    drop(waiting);
-    site.stop().await;
-    house.stops_clean().await;
-}

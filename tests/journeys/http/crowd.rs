@@ -1,4 +1,4 @@
-//! No client waits forever over HTTP: neither because of idle clients nor because the proxy stops.
+//! No client waits forever over HTTP when it or the proxy stops.
 
 use journeys::{
     client::DEADLINE,
@@ -15,12 +15,11 @@ use tokio::{
 
 use crate::{calling, house};
 
-async fn site_with(settings: &str) -> (House, Site) {
+async fn open_site() -> (House, Site) {
     let server = fake("any")
         .tool("echo", Step::Echo)
         .tool("stuck", Step::UntilCancelled);
     let house = house([server]);
-    house.configure_more(&format!("[http]\n{settings}"));
     house.indexed().await;
     let site = house.site().await;
     (house, site)
@@ -50,7 +49,7 @@ async fn answer_on(mut stream: TcpStream) -> String {
 
 #[tokio::test]
 async fn a_call_under_a_stopping_proxy_is_told_that_it_may_have_run() {
-    let (house, site) = site_with("").await;
+    let (house, site) = open_site().await;
     let clients = [
         site.web().initialize("journeys", LEGACY_VERSION).await,
         site.web().modern("journeys"),
@@ -69,40 +68,6 @@ async fn a_call_under_a_stopping_proxy_is_told_that_it_may_have_run() {
         assert_eq!(error["code"], -32_603, "{error}");
         assert!(error.to_string().contains("may have run"), "{error}");
     }
-    house.stops_clean().await;
-}
-
-#[tokio::test]
-async fn heads_that_do_not_come_keep_nobody_out() {
-    let (house, site) = site_with("max_connections = 8").await;
-    let mut slow = Vec::new();
-    for _ in 0..20 {
-        slow.push(connection_that_says(&site, "POST /mcp HTT").await);
-        let answer = site.web().ask("GET", "/healthz", "").await;
-        assert_eq!(answer.text().await, "ok\n");
-    }
-    drop(slow);
-    site.stop().await;
-    house.stops_clean().await;
-}
-
-#[tokio::test]
-async fn bodies_that_do_not_come_keep_nobody_out() {
-    let (house, site) = site_with("max_requests = 4").await;
-    let head = head(&site, 100);
-    let mut slow = Vec::new();
-    for number in 0..12 {
-        slow.push(connection_that_says(&site, &head).await);
-        let input = json!({ "number": number });
-        let answer = site.web().execute("any/echo", input.clone()).await;
-        assert_eq!(answer.good(), input.to_string());
-    }
-    // The oldest of them were closed with a response.
-    let first = slow.remove(0);
-    let answer = answer_on(first).await;
-    assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
-    drop(slow);
-    site.stop().await;
     house.stops_clean().await;
 }
 

@@ -1,16 +1,14 @@
-//! Sessions that outlive the process or their idle timeout.
+//! Sessions that outlive the process.
 
-use std::{os::unix::fs::PermissionsExt as _, time::Duration};
+use std::os::unix::fs::PermissionsExt as _;
 
 use journeys::{
-    client::DEADLINE,
     fake::{LEGACY_VERSION, Step},
     house::{House, fake},
     site::Site,
     web::Web,
 };
 use serde_json::json;
-use tokio::time::{interval, timeout};
 
 use crate::{calling, house};
 
@@ -125,36 +123,4 @@ async fn a_call_that_our_end_cuts_short_is_answered_and_its_session_goes_on() {
     assert_eq!(status(&client.at(site.address())).await, 404);
     site.stop().await;
     house.stops_clean().await;
-}
-
-#[tokio::test]
-async fn a_session_that_was_idle_goes_on_where_there_is_a_place() {
-    let house = house_of_two_budgets("session_idle_s = 1\nmax_sessions = 1").await;
-    let site = house.site().await;
-    let client = site.web().initialize("small", LEGACY_VERSION).await;
-    let few = budget(&client).await;
-    until_there_is_a_place(&site).await;
-    let other = site.web().initialize("large", LEGACY_VERSION).await;
-    let standing = other.ask("GET", "/mcp", "").await;
-    let (_, answer) = client.send("ping", json!({})).await;
-    assert_eq!((answer.status, answer.header("retry-after")), (503, "5"));
-    drop(standing);
-    assert_eq!(other.ask("DELETE", "/mcp", "").await.status, 204);
-    until_there_is_a_place(&site).await;
-    assert_eq!(budget(&client).await, few);
-    site.stop().await;
-    house.stops_clean().await;
-}
-
-/// Waits for room for a session. A session in use, or used a moment ago, is not removed.
-async fn until_there_is_a_place(site: &Site) {
-    let mut looks = interval(Duration::from_millis(50));
-    let web = site.web();
-    let waiting = async {
-        while web.ask("GET", "/readyz", "").await.status != 200 {
-            looks.tick().await;
-        }
-    };
-    let waited = timeout(DEADLINE, waiting).await;
-    waited.expect("the idle session ends");
 }

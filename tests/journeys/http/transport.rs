@@ -193,22 +193,6 @@ async fn a_session_begins_and_ends_and_belongs_to_its_client() {
     house.stops_clean().await;
 }
 
-#[tokio::test]
-async fn no_session_is_given_where_none_is_wanted() {
-    let house = house([odd()]);
-    house.configure_more("[http]\nsessions = false");
-    house.indexed().await;
-    let site = house.site().await;
-    let client = site.web();
-    let params = json!({ "protocolVersion": LEGACY_VERSION, "capabilities": {},
-        "clientInfo": { "name": "journeys", "version": "1" } });
-    let (_, answer) = client.send("initialize", params).await;
-    assert_eq!((answer.status, answer.header("mcp-session-id")), (200, ""));
-    plays(&client).await;
-    site.stop().await;
-    house.stops_clean().await;
-}
-
 fn stuck() -> Fake {
     fake("any")
         .tool("stuck", Step::UntilCancelled)

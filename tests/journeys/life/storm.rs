@@ -60,7 +60,6 @@ async fn crowded() -> (House, bool) {
         Some(npx) => house.add(npx),
         None => house.add(server(SERVERS)),
     }
-    house.configure_more("[reindex]\nparallel = 16\n");
     house.indexed().await;
     (house, has_npx)
 }

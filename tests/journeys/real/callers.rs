@@ -37,8 +37,8 @@ impl CallerSetup {
         let house = House::without_config(&programs()).with_daemon();
         let port = ReservedPort::new();
         house.configure(&format!(
-            "{}[http]\npublic_url = \"http://{}\"\nmax_requests = 512\n\
-             max_sessions = 512\nmax_connections = 1024\n[http.oauth]\nissuer = \"{}\"\n\
+            "{}[http]\npublic_url = \"http://{}\"\n\
+             max_sessions = 512\n[http.oauth]\nissuer = \"{}\"\n\
              audience = \"{OURS}\"\n",
             servers(&guarded),
             port.address(),

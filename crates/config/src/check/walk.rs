@@ -59,9 +59,22 @@ pub(super) struct PlacedFault {
     pub(super) missing: bool,
 }
 
+impl PlacedFault {
+    pub(super) fn new(span: Range<usize>, at: &At, fault: Fault) -> Self {
+        Self {
+            byte: span.start,
+            key: at.key.clone(),
+            fault,
+            missing: false,
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Walk {
     pub(super) noted: Vec<PlacedFault>,
+    /// The former keys.
+    pub(super) removed: Vec<PlacedFault>,
     /// The key and the first byte of each value.
     pub(super) starts: Vec<(String, usize)>,
     /// True if the file has `[commands.NAME]`.
@@ -81,12 +94,7 @@ impl Walk {
     }
 
     pub(super) fn note(&mut self, span: Range<usize>, at: &At, fault: Fault) {
-        self.noted.push(PlacedFault {
-            byte: span.start,
-            key: at.key.clone(),
-            fault,
-            missing: false,
-        });
+        self.noted.push(PlacedFault::new(span, at, fault));
     }
 }
 

@@ -2,14 +2,16 @@
 
 use std::{collections::HashMap, sync::LazyLock};
 
-use super::{KEYS, KeySpec};
+use super::{KEYS, KeySpec, removed::REMOVED};
 
-/// A key or a table, at a path of the configuration.
+/// A key, a table or a former key, at a path of the configuration.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum KeyMatch {
     Value(&'static KeySpec),
     /// The table of this path.
     Table(&'static str),
+    /// A former key, with its replacement.
+    Removed(&'static str),
 }
 
 impl KeyMatch {
@@ -18,6 +20,7 @@ impl KeyMatch {
         match self {
             Self::Value(key) => key.path,
             Self::Table(path) => path,
+            Self::Removed(_) => "",
         }
     }
 }
@@ -25,9 +28,10 @@ impl KeyMatch {
 /// All keys and tables by their paths. A file of a thousand servers is looked up key by key.
 static MATCHES: LazyLock<HashMap<&str, KeyMatch>> = LazyLock::new(|| {
     let mut matches: HashMap<&str, KeyMatch> = HashMap::with_capacity(2 * KEYS.len());
-    for key in KEYS {
-        let mut path = key.path;
-        matches.insert(path, KeyMatch::Value(key));
+    let keys = KEYS.iter().map(|key| (key.path, KeyMatch::Value(key)));
+    let removed = REMOVED.map(|(path, replacement)| (path, KeyMatch::Removed(replacement)));
+    for (mut path, found) in keys.chain(removed) {
+        matches.insert(path, found);
         while let Some((table, _)) = path.rsplit_once('.') {
             matches.entry(table).or_insert(KeyMatch::Table(table));
             path = table;

@@ -5,7 +5,7 @@ use super::{load_text, mistakes::check};
 #[test]
 fn what_is_left_out_listens_nowhere_and_has_limits() {
     let http = load_text("", &[]).unwrap().http;
-    assert!(http.listen.is_none() && http.tls.is_none() && http.sessions && !http.metrics);
+    assert!(http.listen.is_none() && http.tls.is_none() && !http.metrics);
     assert_eq!(http.limits.body_bytes_max, 4 << 20);
     assert_eq!(http.limits.session_idle.as_secs(), 1_800);
 }

@@ -108,16 +108,16 @@ hiden = true"#,
         r#"1:1: command: unknown key
     hint: `command` belongs in `[servers.NAME]`
 2:1: "a\nb": unknown key
-    hint: known keys: `state_dir`, `log`, `policy`, `rules`, `quotas`, `approvals`, `pin`, `audit`, `stats`, `traces`, `redaction`, `secrets`, `results`, `search`, `reindex`, `http`, `clients`, `profiles`, `daemon`, `cluster`, `servers`, `commands`
+    hint: known keys: `state_dir`, `log`, `policy`, `rules`, `quotas`, `approvals`, `pin`, `audit`, `stats`, `traces`, `redaction`, `secrets`, `results`, `search`, `http`, `clients`, `profiles`, `daemon`, `cluster`, `servers`, `commands`
 3:1: "results.max_tokens": unknown key
     hint: write it without quotes: `results.max_tokens`"#,
     );
     check(
         r#"[results]
-parallel = 4
+linger_s = 4
 log = "warn""#,
-        r"2:1: results.parallel: unknown key
-    hint: `parallel` belongs in `[reindex]`
+        r"2:1: results.linger_s: unknown key
+    hint: `linger_s` belongs in `[daemon]`
 3:1: results.log: unknown key
     hint: `log` belongs at the top, before the first `[table]`",
     );
@@ -144,7 +144,7 @@ frobnicate = 1"#,
 6:7: servers.a.tools.dney: unknown key
     hint: did you mean `deny`?
 7:1: servers.a.frobnicate: unknown key
-    hint: known keys: `command`, `args`, `env`, `inherit_env`, `cwd`, `roots`, `sandbox`, `image`, `url`, `headers`, `login`, `max_callers`, `oauth`, `enabled`, `description`, `category`, `tags`, `notes`, `timeout_s`, `timeout_max_s`, `start_timeout_s`, `start`, `scope`, `placement`, `on`, `idle_timeout_s`, `max_concurrent_calls`, `retry_safe_calls`, `max_tokens`, `pin`, `redact`, `tools`, `arguments`, `overlay`",
+    hint: known keys: `command`, `args`, `env`, `inherit_env`, `cwd`, `roots`, `sandbox`, `image`, `url`, `headers`, `login`, `oauth`, `enabled`, `description`, `category`, `tags`, `notes`, `timeout_s`, `timeout_max_s`, `start_timeout_s`, `start`, `scope`, `placement`, `on`, `idle_timeout_s`, `max_concurrent_calls`, `retry_safe_calls`, `max_tokens`, `pin`, `redact`, `tools`, `arguments`, `overlay`",
     );
 }
 
@@ -219,12 +219,12 @@ fn numbers_keep_to_their_limits() {
 max_tokens = 0
 keep_hours = -1
 keep_mib = 99999999999999999999999999999999999999999999999
-[reindex]
-parallel = 65",
+[http]
+max_sessions = 65537",
         r"2:14: results.max_tokens: expected 200 to 1000000 tokens, found 0
 3:14: results.keep_hours: expected 1 to 8760 hours, found -1
 4:12: results.keep_mib: expected 1 to 102400 MiB, found 99999999999999999999999999999999999999999999999
-6:12: reindex.parallel: expected 1 to 64 servers, found 65",
+6:16: http.max_sessions: expected 1 to 65536 sessions, found 65537",
     );
 }
 
@@ -491,7 +491,7 @@ foo = 1"#,
     hint: write it in quotes: `"npx"`
 3:13: not TOML: missing comma between array elements, expected `,`
 4:1: servers.a.foo: unknown key
-    hint: known keys: `command`, `args`, `env`, `inherit_env`, `cwd`, `roots`, `sandbox`, `image`, `url`, `headers`, `login`, `max_callers`, `oauth`, `enabled`, `description`, `category`, `tags`, `notes`, `timeout_s`, `timeout_max_s`, `start_timeout_s`, `start`, `scope`, `placement`, `on`, `idle_timeout_s`, `max_concurrent_calls`, `retry_safe_calls`, `max_tokens`, `pin`, `redact`, `tools`, `arguments`, `overlay`"#,
+    hint: known keys: `command`, `args`, `env`, `inherit_env`, `cwd`, `roots`, `sandbox`, `image`, `url`, `headers`, `login`, `oauth`, `enabled`, `description`, `category`, `tags`, `notes`, `timeout_s`, `timeout_max_s`, `start_timeout_s`, `start`, `scope`, `placement`, `on`, `idle_timeout_s`, `max_concurrent_calls`, `retry_safe_calls`, `max_tokens`, `pin`, `redact`, `tools`, `arguments`, `overlay`"#,
     );
     check(
         r#"[servers.a
@@ -502,7 +502,7 @@ nonsense = 1"#,
         r"1:11: not TOML: unclosed table, expected `]`
     hint: close the name of the table with `]`
 5:1: servers.b.nonsense: unknown key
-    hint: known keys: `command`, `args`, `env`, `inherit_env`, `cwd`, `roots`, `sandbox`, `image`, `url`, `headers`, `login`, `max_callers`, `oauth`, `enabled`, `description`, `category`, `tags`, `notes`, `timeout_s`, `timeout_max_s`, `start_timeout_s`, `start`, `scope`, `placement`, `on`, `idle_timeout_s`, `max_concurrent_calls`, `retry_safe_calls`, `max_tokens`, `pin`, `redact`, `tools`, `arguments`, `overlay`",
+    hint: known keys: `command`, `args`, `env`, `inherit_env`, `cwd`, `roots`, `sandbox`, `image`, `url`, `headers`, `login`, `oauth`, `enabled`, `description`, `category`, `tags`, `notes`, `timeout_s`, `timeout_max_s`, `start_timeout_s`, `start`, `scope`, `placement`, `on`, `idle_timeout_s`, `max_concurrent_calls`, `retry_safe_calls`, `max_tokens`, `pin`, `redact`, `tools`, `arguments`, `overlay`",
     );
     check(
         r#"foo = 1
@@ -511,7 +511,7 @@ args = ["x",
 [results]
 nonsense = 1"#,
         r"1:1: foo: unknown key
-    hint: known keys: `state_dir`, `log`, `policy`, `rules`, `quotas`, `approvals`, `pin`, `audit`, `stats`, `traces`, `redaction`, `secrets`, `results`, `search`, `reindex`, `http`, `clients`, `profiles`, `daemon`, `cluster`, `servers`, `commands`
+    hint: known keys: `state_dir`, `log`, `policy`, `rules`, `quotas`, `approvals`, `pin`, `audit`, `stats`, `traces`, `redaction`, `secrets`, `results`, `search`, `http`, `clients`, `profiles`, `daemon`, `cluster`, `servers`, `commands`
 4:2: not TOML: string values must be quoted, expected literal string
     hint: write every text in quotes
 5:1: not TOML: missing comma between array elements, expected `,`",
@@ -550,9 +550,9 @@ fn variables_are_checked_as_the_file_is() {
     hint: known: `PROXY_RESULTS__MAX_TOKENS`, `PROXY_RESULTS__KEEP_HOURS`, `PROXY_RESULTS__KEEP_MIB`",
     );
     check_variable(
-        "PROXY_REINDEX__PARALLEL__X",
+        "PROXY_DAEMON__LINGER_S__X",
         "1",
-        r"PROXY_REINDEX__PARALLEL__X: does not set a known key
+        r"PROXY_DAEMON__LINGER_S__X: does not set a known key
     hint: unset it",
     );
 }
@@ -609,13 +609,13 @@ fn every_place_is_checked_at_once() {
         log: Some("wran".to_owned()),
         ..Overrides::default()
     };
-    let env = [("HOME", "/home/ada"), ("PROXY_REINDEX__PARALLEL", "0")]
+    let env = [("HOME", "/home/ada"), ("PROXY_DAEMON__LINGER_S", "-1")]
         .into_iter()
         .collect();
     assert_snapshot!(super::printed(file, &overrides, &env), @r#"
     config.toml:2:11: servers.a.command: expected text, found the number 1
         hint: write it in quotes: `"1"`
-    PROXY_REINDEX__PARALLEL: reindex.parallel: expected 1 to 64 servers, found 0
+    PROXY_DAEMON__LINGER_S: daemon.linger_s: expected 0 to 604800 seconds, found -1
     --log: log: unknown level `wran`
         hint: did you mean `warn`?
     "#);

@@ -62,8 +62,10 @@ fn describe_configuration(config: &Config) -> Check {
     let all = config.gateway.servers.len();
     let file = config.file.display();
     match config.notes().first() {
-        Some(note) => Check::warning("configuration", format!("{file}: {note}"))
+        Some(note) if all == 0 => Check::warning("configuration", format!("{file}: {note}"))
             .then("proxy add --list, then `proxy add NAME`"),
+        Some(note) => Check::warning("configuration", note)
+            .then("correct the file; `proxy config check` prints all notes"),
         None => Check::fine(
             "configuration",
             format!("{file}: {all} servers, {enabled} enabled"),

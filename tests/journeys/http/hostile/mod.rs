@@ -125,7 +125,7 @@ async fn door() -> (House, Door) {
         .tool("long", Step::text(long));
     let house = house([server]);
     house.configure_more(&format!(
-        "[http]\nreceive_timeout_s = 1\nallowed_origins = [\"https://chat.example.com\"]\n\
+        "[http]\nallowed_origins = [\"https://chat.example.com\"]\n\
          tokens = {{ one = \"{TOKEN}\", two = \"{OTHER_TOKEN}\" }}"
     ));
     house.cli(["reindex"]).await.ended(0);
