@@ -199,7 +199,7 @@ fn read_key(key: &str) -> Result<Template, Fault> {
 
 /// Reads where a server runs. Without a cluster it runs here.
 pub(super) fn read_placement(
-    placement: Option<&str>,
+    placement: Option<Placement>,
     on: Option<String>,
     spec: &ServerSpec,
     has_cluster: bool,
@@ -217,10 +217,7 @@ pub(super) fn read_placement(
             let pattern = Pattern::new(&pattern, LetterCase::Matters).map_err(Fault::bare)?;
             Some(Placement::On(pattern))
         }
-        (None, Some("everywhere")) => Some(Placement::Everywhere),
-        (None, Some("client")) => Some(Placement::Client),
-        (None, Some(_)) => Some(Placement::One),
-        (None, None) => None,
+        (None, placement) => placement,
     };
     let is_alike = spec.is_alike_for_all();
     match written {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use fleet::{IdentityProviderSpec, LoginSpec};
 use oauth::{GrantKind, LoginSettings, Resource};
+use serde_json::json;
 
 use super::{
     mistake::Fault,
@@ -23,13 +24,13 @@ pub(super) fn read_login(
             "a configured header takes the place of every login: remove one of them",
         ));
     }
-    if raw.grant == "token_exchange" && !of_callers {
+    if raw.grant == GrantKind::TokenExchange && !of_callers {
         return Err(Fault::new(
             "`oauth.grant = \"token_exchange\"` without `login = \"caller\"`",
             "write `login = \"caller\"`: the token of a caller is exchanged",
         ));
     }
-    let grant = read_grant(raw)?;
+    check_grant(raw)?;
     Ok(LoginSpec {
         client_id: read_optional(raw.client_id.as_ref())?,
         client_secret: read_optional(raw.client_secret.as_ref())?,
@@ -48,7 +49,7 @@ pub(super) fn read_login(
                 Some(text) => Resource::Named(text),
             },
             issuer: plain("issuer", raw.issuer.as_ref())?,
-            grant,
+            grant: raw.grant,
             assumes_pkce: raw.pkce == "assumed",
             assumes_endpoints: raw.endpoints == "assumed",
             private_key_id: plain("private_key_id", raw.private_key_id.as_ref())?,
@@ -58,15 +59,9 @@ pub(super) fn read_login(
     })
 }
 
-/// Reads the kind of grant, and checks that all its keys are set.
-fn read_grant(raw: &RawOauth) -> Result<GrantKind, Fault> {
-    let grant = match raw.grant.as_str() {
-        "client_credentials" => GrantKind::ClientCredentials,
-        "jwt_bearer" => GrantKind::JwtBearer,
-        "enterprise_managed" => GrantKind::EnterpriseManaged,
-        "token_exchange" => GrantKind::TokenExchange,
-        _ => GrantKind::AuthorizationCode,
-    };
+/// Checks that the keys of the grant are set, and no others.
+fn check_grant(raw: &RawOauth) -> Result<(), Fault> {
+    let grant = raw.grant;
     if raw.private_key.is_some() && raw.client_secret.is_some() {
         let what = "both `oauth.private_key` and `oauth.client_secret`";
         return Err(Fault::new(
@@ -98,7 +93,7 @@ fn read_grant(raw: &RawOauth) -> Result<GrantKind, Fault> {
     let lacking: Vec<&str> = lacks.iter().filter(|it| it.0).map(|it| it.1).collect();
     if !lacking.is_empty() {
         return Err(Fault::new(
-            format!("`oauth.grant = \"{}\"` requires further keys", raw.grant),
+            format!("`oauth.grant = {}` requires further keys", json!(grant)),
             format!("write `{}`", lacking.join("` and `")),
         ));
     }
@@ -112,7 +107,7 @@ fn read_grant(raw: &RawOauth) -> Result<GrantKind, Fault> {
              employee, or remove them",
         ));
     }
-    Ok(grant)
+    Ok(())
 }
 
 fn read_provider(raw: &RawOauth) -> Result<Option<IdentityProviderSpec>, Fault> {

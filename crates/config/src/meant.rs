@@ -64,7 +64,7 @@ pub(super) fn read_config(
     let quotas = mistakes.note("quotas", read_quotas(&raw.quotas));
     let state_dir = find_state_dir(raw.state_dir.as_deref(), &file.absolute, env);
     let state_dir = mistakes.note("state_dir", state_dir);
-    let keeping = read_keeping(&raw.secrets.store, secrets::HAS_KEYRING);
+    let keeping = read_keeping(raw.secrets.store, secrets::HAS_KEYRING);
     let keeping = mistakes.note("secrets.store", keeping);
     // `None` has noted its mistake.
     let config = || {
@@ -140,8 +140,7 @@ fn read_servers(
         let (placement, on) = (server.placement.take(), server.on.take());
         let server = launch.and_then(|it| {
             let mut read = read_server(&name, server, it, raw.pin, folders)?;
-            read.spec.placement =
-                read_placement(placement.as_deref(), on, &read.spec, has_cluster)?;
+            read.spec.placement = read_placement(placement, on, &read.spec, has_cluster)?;
             read.spec.redaction = redaction.clone().filter(|_| is_redacted);
             Ok(read)
         });
@@ -241,15 +240,14 @@ fn read_words(command: Option<&str>) -> Result<Vec<String>, Fault> {
     }
 }
 
-fn read_keeping(store: &str, has_keyring: bool) -> Result<Keeping, Fault> {
-    match store {
-        "keyring" if has_keyring => Ok(Keeping::Keyring),
-        "keyring" => Err(Fault::new(
+fn read_keeping(store: Keeping, has_keyring: bool) -> Result<Keeping, Fault> {
+    if store == Keeping::Keyring && !has_keyring {
+        return Err(Fault::new(
             "this program was built without keyring support",
             "build it with `--features keyring`, or write `\"file\"`",
-        )),
-        _ => Ok(Keeping::File),
+        ));
     }
+    Ok(store)
 }
 
 fn read_clients(raw: BTreeMap<String, RawClient>) -> Result<ClientPolicies, (String, Fault)> {

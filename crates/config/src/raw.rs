@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use fleet::{CommandDefinition, ServerScope, Start};
+use fleet::{CommandDefinition, Placement, ServerScope, Start};
 use gateway::{KeptArguments, policy::ShownCatalog};
-use oauth::CallbackHost;
+use oauth::{CallbackHost, GrantKind};
 use policy::Preset;
 use registry::Pin;
+use secrets::Keeping;
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
@@ -103,7 +104,7 @@ pub(super) struct RawTraces {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawSecrets {
-    pub(super) store: String,
+    pub(super) store: Keeping,
 }
 
 /// Reads a value that the layers have as JSON text.
@@ -222,7 +223,7 @@ pub(super) struct RawServer {
     pub(super) start_timeout_s: u64,
     pub(super) start: Start,
     pub(super) scope: Option<ServerScope>,
-    pub(super) placement: Option<String>,
+    pub(super) placement: Option<Placement>,
     pub(super) on: Option<String>,
     /// 0: never.
     pub(super) idle_timeout_s: u64,
@@ -263,7 +264,7 @@ pub(super) struct RawOauth {
     pub(super) callback_host: CallbackHost,
     pub(super) resource: Option<String>,
     pub(super) issuer: Option<String>,
-    pub(super) grant: String,
+    pub(super) grant: GrantKind,
     pub(super) pkce: String,
     pub(super) endpoints: String,
     pub(super) parameters: BTreeMap<String, String>,

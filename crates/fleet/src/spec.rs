@@ -65,7 +65,8 @@ pub struct ServerSpec {
 }
 
 /// The nodes of a cluster that run a server.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Placement {
     /// The node that a client is connected to.
     #[default]
@@ -75,6 +76,7 @@ pub enum Placement {
     /// The node of the client; it may differ between clients, so it is never called from another node.
     Client,
     /// The nodes whose names match this pattern.
+    #[serde(skip)]
     On(Pattern),
 }
 

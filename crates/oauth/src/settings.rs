@@ -80,7 +80,8 @@ pub enum Resource {
 }
 
 /// The way in which tokens are requested.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum GrantKind {
     /// A person consents in a browser.
     #[default]

@@ -11,7 +11,8 @@ use files::{open_private, write_durable};
 use crate::keyring;
 
 /// The storage of secrets and logins, as the user chose it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Keeping {
     /// In files that no other user may read.
     #[default]
