@@ -11,6 +11,12 @@ use super::{
 /// The text around the tables. `{{TABLE}}` is replaced by the keys of that table.
 const TEXT: &str = include_str!("docs.md");
 
+/// The JSON Schema of the file. A test keeps it equal to the table of keys.
+pub const SCHEMA: &str = include_str!("../../../config/schema.json");
+
+/// The name of the file with the schema beside the configuration.
+pub const SCHEMA_FILE: &str = "schema.json";
+
 /// The whole page. A test keeps the committed one equal to it.
 pub fn docs() -> String {
     let mut page = TEXT.to_owned();

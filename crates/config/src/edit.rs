@@ -17,7 +17,8 @@ use toml_edit::{DocumentMut, Item, TableLike};
 use tool::ServerName;
 
 use super::{
-    Config, ConfigError, Environment, Mistake, Overrides, SHARED_KEYS, check, file::ConfigFile,
+    Config, ConfigError, Environment, Mistake, Overrides, SCHEMA_FILE, SHARED_KEYS, check,
+    file::ConfigFile,
 };
 
 mod change;
@@ -40,6 +41,8 @@ pub use stored_secrets::{StoredSecrets, describe_stored};
 pub struct Document {
     path: PathBuf,
     before: Option<String>,
+    /// The lines before the first table of a new file.
+    head: String,
     toml: DocumentMut,
 }
 
@@ -65,7 +68,12 @@ impl Document {
             EditError::Broken(ConfigError { file, mistakes })
         })?;
         let path = path.to_owned();
-        Ok(Self { path, before, toml })
+        Ok(Self {
+            path,
+            before,
+            head: String::new(),
+            toml,
+        })
     }
 
     /// The path given to [`Document::read`].
@@ -83,8 +91,14 @@ impl Document {
         let edited = self.toml.to_string();
         match &self.before {
             Some(before) => form::restore(before, &edited),
-            None => edited,
+            None if edited.is_empty() => edited,
+            None => format!("{}{edited}", self.head),
         }
+    }
+
+    /// Has a new file begin with the line by which editors find its schema. An existing file keeps its text.
+    pub fn name_schema(&mut self) {
+        self.head = format!("#:schema {SCHEMA_FILE}\n\n");
     }
 
     /// Returns true if the text differs from the one that was read.

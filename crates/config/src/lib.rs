@@ -45,7 +45,7 @@ use layers::Layer;
 
 pub use cluster::{SHARED_KEYS, shared_path, shared_text};
 pub use config::Config;
-pub use docs::docs;
+pub use docs::{SCHEMA, SCHEMA_FILE, docs};
 pub use effective::EffectiveValue;
 pub use environment::Environment;
 pub use mistake::{ConfigError, Mistake, MistakePlace};

@@ -22,6 +22,7 @@ mod limits;
 mod mistakes;
 mod places;
 mod removed;
+mod schema;
 
 const HOME: &str = "/home/ada";
 

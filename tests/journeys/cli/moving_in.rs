@@ -240,6 +240,9 @@ async fn check_servers(house: &House) {
         .collect();
     assert_eq!(off, ["search"]);
     let config = read(house, "config.toml");
+    assert!(config.starts_with("#:schema schema.json\n"), "{config}");
+    let schema: Value = serde_json::from_str(&read(house, "schema.json")).unwrap();
+    assert!(schema["properties"]["servers"].is_object(), "{schema}");
     let of_calendar = config.split("[servers.calendar]").nth(1).unwrap();
     assert!(
         of_calendar

@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 use clap::Subcommand;
-use config::{Config, EffectiveValue, Environment};
+use config::{Config, EffectiveValue, Environment, SCHEMA};
 use serde_json::json;
 use setup::doctor::{Check, CheckVerdict};
 
@@ -36,7 +36,7 @@ pub(crate) enum ConfigAction {
     },
     /// Print the path of the configuration file
     Path,
-    /// Print the reference of all keys (`docs/configuration.md`)
+    /// Print the reference of all keys; with `--json`, the JSON Schema
     Docs,
 }
 
@@ -47,7 +47,12 @@ impl ConfigAction {
             Self::Show { key, origin } => show(global, key.as_deref(), origin),
             Self::Path => print_path(global),
             Self::Docs => {
-                report::print_data(&config::docs());
+                let reference = if global.json {
+                    SCHEMA.to_owned()
+                } else {
+                    config::docs()
+                };
+                report::print_data(&reference);
                 Ok(Exit::Success)
             }
         }

@@ -1,10 +1,10 @@
 //! `proxy init`: moves the servers of clients into the configuration, and undoes it.
 
-use std::path::PathBuf;
+use std::{io, path::PathBuf};
 
 use anyhow::bail;
 use clap::Args;
-use config::{Environment, edit::Document};
+use config::{Environment, SCHEMA, SCHEMA_FILE, edit::Document};
 use serde_json::{Value, json};
 use setup::moving::{
     Backup, ClientPlan, Discovery, Home, ImportOptions, ImportedServer, Journal, Own, Received,
@@ -99,6 +99,7 @@ fn init(global: &Global, env: &Environment, init: &InitArgs) -> anyhow::Result<E
     let ids: Vec<String> = ids.collect::<Result<_, _>>()?;
     let (home, own) = (find_home(env)?, find_own(global, env)?);
     let mut document = edit::read(global)?;
+    document.name_schema();
     let mut discovery = discover(&home, &ids, &own, init.project);
     if discovery.installed.is_empty() {
         return Err(refuse(
@@ -210,6 +211,7 @@ impl Moving<'_> {
     fn write(&self, env: &Environment, journal: &mut Journal) -> anyhow::Result<Receiving> {
         let overrides = self.global.overrides();
         let receive = |document: &mut Document| {
+            document.name_schema();
             let stored = secret::list_values(self.global);
             let options = ImportOptions {
                 is_everywhere: self.init.everywhere,
@@ -232,7 +234,20 @@ impl Moving<'_> {
             // Nothing was written, so none of the secrets was stored.
             replaced.or_else(|error| journal.forget_secrets(|_| true).and(Err(error)))
         })?;
+        self.write_schema(journal)?;
         Ok(changed.value)
+    }
+
+    /// Writes the schema beside a new configuration.
+    fn write_schema(&self, journal: &mut Journal) -> io::Result<()> {
+        let config = self.document.path();
+        let schema = config.with_file_name(SCHEMA_FILE);
+        if self.document.before().is_some() || !config.exists() || schema.exists() {
+            return Ok(());
+        }
+        let mut write = || files::write_whole(&schema, SCHEMA.as_bytes());
+        let written = journal.replace(&schema, None, SCHEMA, Backup::Beside, &mut write);
+        written.map(drop)
     }
 
     fn plan(&self, is_taken_out: impl Fn(&Received) -> bool) -> Vec<ClientPlan> {
