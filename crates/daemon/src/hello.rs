@@ -9,12 +9,11 @@ use tokio::{
 };
 
 use fleet::Variables;
-use gateway::{ProjectRule, policy::ClientPolicies, shell::ShellRequest};
+use gateway::{ProjectRule, api::ApiRequest, policy::ClientPolicies};
 
 use super::{
     identity::Build,
     launch::Report,
-    page::ApiRequest,
     socket::{BlockingStream, Stream, into_stream, is_ours},
     status::DaemonStatus,
 };
@@ -29,15 +28,16 @@ pub const CLIENT_VARIABLE: &str = "PROXY_CLIENT";
 /// The timeout of the first line: both processes run on one machine.
 pub const HELLO_WAIT: Duration = Duration::from_secs(10);
 
-/// The first line of a client of the daemon.
+/// The first line of a client of the daemon. A daemon reads the build before the purpose, which another build may
+/// write in another form.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Hello {
+pub struct Hello<P = Purpose> {
     /// The build of the client's program.
     pub build: Build,
     /// The process id of the client.
     pub pid: u32,
     /// The purpose of the connection.
-    pub purpose: Purpose,
+    pub purpose: P,
 }
 
 /// The limits that a client sets for itself.
@@ -82,21 +82,21 @@ pub enum Purpose {
     },
     /// Asks for the connected clients and their servers.
     Status,
-    /// A command of the command line.
-    Shell {
+    /// A request of a command to the API.
+    Api {
         /// The working directory of the command.
         cwd: Option<PathBuf>,
         /// Its environment.
         variables: Variables,
+        /// True: an older daemon makes room for one of our build.
+        replaces: bool,
         /// The request of the command.
-        request: ShellRequest,
+        request: ApiRequest,
     },
     /// Asks to serve HTTP until the connection ends.
     Http(HttpRequest),
     /// Asks for an address that opens the web page once.
     Page,
-    /// A request of a command to the API of the page.
-    Api(ApiRequest),
     /// Waits until the configuration file as it is now is in effect.
     Settle,
     /// A login or a secret may have changed: servers that wait for one are started again.
@@ -142,7 +142,7 @@ pub enum DaemonReply {
         /// The address, with a code that no log may have.
         url: String,
     },
-    /// The command is run; its answer follows.
+    /// The request is handled; its reply follows.
     Running,
     /// The request failed.
     Refused(Report),

@@ -13,12 +13,13 @@ use fleet::Variables;
 use futures::FutureExt as _;
 use gateway::{
     Connection, Gateway,
-    shell::{ShellReply, ShellRequest},
+    api::{ApiError, ApiRequest, handle_for_command},
     survey,
     upkeep::Upkeep,
 };
 use jsonrpc::Sink;
 use parking_lot::Mutex;
+use serde_json::value::RawValue;
 use tokio::{
     sync::watch,
     time::{interval, sleep, timeout},
@@ -27,7 +28,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{debug, info, warn};
 
 use super::{
-    DaemonSettings,
+    DaemonSettings, api,
     hello::{
         CLIENT_VARIABLE, DaemonReply, Hello, HttpRequest, Narrowing, Purpose, receive_line,
         send_line,
@@ -36,8 +37,7 @@ use super::{
     launch::Report,
     listeners::{Listeners, ReadSettings},
     owner::{Claim, FolderClaim, OwnerDaemon},
-    page::{ApiRequest, PageDaemon, ServePage, Settle},
-    shell,
+    page::{PageDaemon, ServePage, Settle},
     socket::{
         BoundSocket, HeldStream, Listener, SocketFile, Stream, accept, hold, is_ours, listen, lock,
         split,
@@ -308,7 +308,7 @@ impl Daemon {
             warn!("a connection from another user was refused");
             return;
         }
-        let hello: Hello = match receive_line(&mut stream).await {
+        let hello: Hello<Box<RawValue>> = match receive_line(&mut stream).await {
             Ok(Some(hello)) => hello,
             Ok(None) => return,
             Err(error) => {
@@ -316,13 +316,30 @@ impl Daemon {
                 return;
             }
         };
-        let answered = match hello.purpose {
-            Purpose::Session { .. } | Purpose::Shell { .. } | Purpose::Page
-                if hello.build != self.build =>
+        let is_ours = hello.build == self.build;
+        let purpose = serde_json::from_str(hello.purpose.get());
+        let purpose = match purpose {
+            Ok(Purpose::Session { .. } | Purpose::Api { .. } | Purpose::Page) | Err(_)
+                if !is_ours =>
             {
-                let answer = self.answer_other_build(&hello.build).await;
-                send_line(&mut stream, &answer).await
+                let stays = matches!(
+                    purpose,
+                    Ok(Purpose::Api {
+                        replaces: false,
+                        ..
+                    })
+                );
+                let answer = self.answer_other_build(&hello.build, stays).await;
+                let _ = send_line(&mut stream, &answer).await;
+                return;
             }
+            Ok(purpose) => purpose,
+            Err(error) => {
+                debug!(%error, "a connection sent no valid hello");
+                return;
+            }
+        };
+        let answered = match purpose {
             Purpose::Session {
                 cwd,
                 variables,
@@ -331,19 +348,19 @@ impl Daemon {
                 let connection = connection_of(cwd, variables, hello.pid, "stdio");
                 return self.serve(stream, connection, narrowing).await;
             }
-            Purpose::Shell {
+            Purpose::Api {
                 cwd,
                 variables,
                 request,
+                replaces: _,
             } => {
                 let connection = connection_of(cwd, variables, hello.pid, "shell");
-                Box::pin(self.run_shell(stream, connection, request)).await
+                Box::pin(self.answer_api(stream, connection, request)).await
             }
             Purpose::Status => {
                 send_line(&mut stream, &DaemonReply::Status(self.status().await)).await
             }
             Purpose::Page => send_line(&mut stream, &self.open_page().await).await,
-            Purpose::Api(request) => self.answer_api(stream, &hello.build, request).await,
             Purpose::Settle => {
                 let problem = self.settle().await;
                 send_line(&mut stream, &DaemonReply::Settled { problem }).await
@@ -373,7 +390,7 @@ impl Daemon {
         pid: u32,
     ) -> io::Result<()> {
         if build.is_newer_than(&self.build) {
-            return send_line(&mut stream, &self.answer_other_build(build).await).await;
+            return send_line(&mut stream, &self.answer_other_build(build, false).await).await;
         }
         let _present = self.count_session();
         self.http.hold(stream, request, pid).await
@@ -387,19 +404,15 @@ impl Daemon {
         streams.filter_map(Result::ok).collect()
     }
 
-    /// Answers a client of another build. If it is newer, this daemon makes room for another.
-    async fn answer_other_build(self: &Arc<Self>, other: &Build) -> DaemonReply {
-        let leaves = other.is_newer_than(&self.build);
+    /// Answers a client of another build. If it is newer, this daemon makes room for another, unless it `stays`.
+    async fn answer_other_build(self: &Arc<Self>, other: &Build, stays: bool) -> DaemonReply {
+        let leaves = !stays && other.is_newer_than(&self.build);
         if leaves {
             let version = &other.version;
             info!(version, "a newer version replaces this daemon");
             self.remove_socket().await;
             self.leaving.cancel();
         }
-        self.other_build(leaves)
-    }
-
-    fn other_build(&self, leaves: bool) -> DaemonReply {
         let version = self.build.version.clone();
         DaemonReply::OtherBuild { leaves, version }
     }
@@ -443,25 +456,24 @@ impl Daemon {
         }
     }
 
-    async fn run_shell(
+    /// Answers a request of a command. The configuration is in effect as it is in the file.
+    async fn answer_api(
         &self,
         stream: Stream,
         connection: Connection,
-        request: ShellRequest,
+        request: ApiRequest,
     ) -> io::Result<()> {
         let _present = self.count_session();
-        let new = self.gateway.never_asked();
+        (self.settle)().await;
         let run = async |gone: CancellationToken| {
-            let running = self.gateway.run_shell(connection, request, gone.clone());
-            let answered = self.stop.run_until_cancelled(running).await;
-            let reply = answered.unwrap_or_else(|| ShellReply {
-                told: "error: the daemon is stopping; the command may have been executed"
-                    .to_owned(),
-                ..ShellReply::default()
-            });
-            reply.after_asking(&new)
+            let handling = handle_for_command(&self.gateway, connection, request, gone);
+            let handled = self.stop.run_until_cancelled(handling).await;
+            handled.unwrap_or_else(|| {
+                let why = "the daemon is stopping; the command may have been executed";
+                Err(ApiError::new("stopping", why))
+            })
         };
-        Box::pin(shell::answer(stream, run)).await
+        Box::pin(api::answer(stream, run)).await
     }
 
     /// Stops this process for a command, which waits until the connection closes.
@@ -489,22 +501,6 @@ impl Daemon {
         let told = send_line(&mut stream, &DaemonReply::Noted).await;
         survey::get_to_know(Arc::clone(&self.gateway.catalog), mended).await;
         told
-    }
-
-    /// Answers a request of a command to the API. The configuration is in effect as it is in the file.
-    async fn answer_api(
-        self: &Arc<Self>,
-        mut stream: Stream,
-        build: &Build,
-        request: ApiRequest,
-    ) -> io::Result<()> {
-        if *build != self.build {
-            return send_line(&mut stream, &self.other_build(false)).await;
-        }
-        let _present = self.count_session();
-        (self.settle)().await;
-        let run = async |_| self.page.answer(self.page_daemon(), request).await;
-        shell::answer(stream, run).await
     }
 
     /// One more session, until the guard is dropped.

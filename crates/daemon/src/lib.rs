@@ -10,6 +10,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 #![warn(missing_docs)]
 
+pub mod api;
 pub mod hello;
 pub mod hold;
 pub mod host;
@@ -23,7 +24,6 @@ pub mod place;
 pub mod reach;
 pub mod relay;
 pub mod running;
-pub mod shell;
 pub mod socket;
 pub mod status;
 

@@ -1,17 +1,14 @@
-//! The web page of a daemon, and the API that the page and commands use: the interface to the crate that
-//! serves both.
+//! The web page of a daemon: the interface to the crate that serves it.
 
 use std::sync::Arc;
 
-use futures::{FutureExt as _, future::BoxFuture};
-use gateway::{Gateway, shell::ShellReply};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use futures::future::BoxFuture;
+use gateway::Gateway;
 use tokio_util::sync::CancellationToken;
 
 use crate::status::DaemonStatus;
 
-/// Serves the web page of a daemon, and its API.
+/// Serves the web page of a daemon.
 pub trait ServePage: Send + Sync {
     /// Returns an address that opens the page once; begins to serve it if it is not served. The error
     /// is for people.
@@ -19,40 +16,6 @@ pub trait ServePage: Send + Sync {
 
     /// Serves the page if tabs of an earlier daemon may be open: at the same port, if it is free.
     fn resume(&self, daemon: PageDaemon) -> BoxFuture<'_, ()>;
-
-    /// Answers a request of a command: JSON, with `is_hit` for a success.
-    fn answer(&self, daemon: PageDaemon, request: ApiRequest) -> BoxFuture<'_, ShellReply>;
-}
-
-/// A request of a command to the API.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct ApiRequest {
-    /// `GET` or `POST`.
-    pub method: String,
-    /// The path, with its query.
-    pub path: String,
-    /// The body of a `POST`.
-    pub body: Value,
-}
-
-impl ApiRequest {
-    /// Makes a request that reads.
-    pub fn get(path: impl Into<String>) -> Self {
-        Self {
-            method: "GET".to_owned(),
-            path: path.into(),
-            body: Value::Null,
-        }
-    }
-
-    /// Makes a request with a body.
-    pub fn post(path: impl Into<String>, body: Value) -> Self {
-        Self {
-            method: "POST".to_owned(),
-            path: path.into(),
-            body,
-        }
-    }
 }
 
 /// Waits until the configuration file as it is now was read. Returns false if that took too long. If it has
@@ -73,19 +36,6 @@ pub struct PageDaemon {
     pub stop: CancellationToken,
     /// Waits until the configuration file as it is now is in effect, at most a few seconds.
     pub settle: Settle,
-}
-
-impl PageDaemon {
-    /// Makes the part of it that a command has without a daemon.
-    pub fn of_command(gateway: Arc<Gateway>) -> Self {
-        Self {
-            gateway,
-            status: Arc::new(DaemonStatus::default),
-            attend: Arc::new(|| Box::new(())),
-            stop: CancellationToken::new(),
-            settle: Arc::new(|| futures::future::ready(true).boxed()),
-        }
-    }
 }
 
 impl std::fmt::Debug for PageDaemon {

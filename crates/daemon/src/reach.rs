@@ -123,7 +123,11 @@ pub async fn reach(route: &Route, purpose: &Purpose) -> Result<Reached, NoDaemon
             }
         }
     }
-    Err(anyhow!("every daemon ended in {TRIES} attempts; see `proxy logs`").into())
+    Err(anyhow!(
+        "every daemon ended in {TRIES} attempts; `proxy logs` prints its log, `proxy daemon restart` starts \
+         another"
+    )
+    .into())
 }
 
 /// Connects to the daemon that owns our state folder, if it is not at our own place: it was started with

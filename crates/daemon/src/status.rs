@@ -10,8 +10,8 @@ use std::{
 pub use fleet::Availability;
 use fleet::{ClusterState, RunState, ServerFacts, ServerState, Sharing};
 use gateway::{
-    Gateway, LoginStatus, Settings, clients::ConnectedClient, describe_login, find_idle_rules,
-    policy::ClientPolicy,
+    Gateway, IdleRuleStatus, LoginStatus, Settings, clients::ConnectedClient, describe_login,
+    list_idle_rules, policy::ClientPolicy,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -73,17 +73,6 @@ pub struct DaemonStatus {
     pub servers: Vec<ServerStatus>,
     /// The servers that differ for a client, because its variables do.
     pub sharing: Vec<SharingStatus>,
-}
-
-/// A rule that restricts access and matches nothing.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct IdleRuleStatus {
-    /// Its place in the configuration.
-    pub about: String,
-    /// The rule as it is in the file, and what it does not match.
-    pub found: String,
-    /// The next step for a person.
-    pub next: String,
 }
 
 /// The state of the configured HTTP address.
@@ -314,20 +303,6 @@ pub(crate) fn read_status(gateway: &Gateway) -> DaemonStatus {
         sharing: sharing.map(|it| describe_sharing(it, &clients)).collect(),
         ..DaemonStatus::default()
     }
-}
-
-/// Returns the rules that restrict access and match nothing.
-pub fn list_idle_rules(gateway: &Gateway) -> Vec<IdleRuleStatus> {
-    let settings = gateway.settings();
-    let known = gateway.catalog.registry.known_names();
-    let idle = find_idle_rules(&settings, &known).into_iter();
-    let idle = idle.filter(|rule| rule.restricts);
-    idle.map(|rule| IdleRuleStatus {
-        about: rule.about,
-        found: rule.found,
-        next: rule.next,
-    })
-    .collect()
 }
 
 fn count_embedded(gateway: &Gateway) -> Option<EmbeddingStatus> {

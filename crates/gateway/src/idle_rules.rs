@@ -3,10 +3,12 @@
 
 use printable::{LetterCase, Pattern};
 use registry::{KnownNames, ServerRules};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tool::{ServerName, is_same_member_name, near};
 
-use crate::{built_in, settings::Settings};
+use crate::{built_in, gateway::Gateway, settings::Settings};
 
 /// The number of similar names that are shown beside a rule.
 const NEAR_MAX: usize = 3;
@@ -22,6 +24,31 @@ pub struct IdleRule {
     pub next: String,
     /// True if more calls are allowed than intended.
     pub restricts: bool,
+}
+
+/// A rule that restricts access and matches nothing.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct IdleRuleStatus {
+    /// Its place in the configuration.
+    pub about: String,
+    /// The rule as it is in the file, and what it does not match.
+    pub found: String,
+    /// The next step for a person.
+    pub next: String,
+}
+
+/// Returns the rules that restrict access and match nothing.
+pub fn list_idle_rules(gateway: &Gateway) -> Vec<IdleRuleStatus> {
+    let settings = gateway.settings();
+    let known = gateway.catalog.registry.known_names();
+    let idle = find_idle_rules(&settings, &known).into_iter();
+    let idle = idle.filter(|rule| rule.restricts);
+    idle.map(|rule| IdleRuleStatus {
+        about: rule.about,
+        found: rule.found,
+        next: rule.next,
+    })
+    .collect()
 }
 
 /// The names of one kind: `server`, for the key of that name too.

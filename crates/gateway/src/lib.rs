@@ -6,6 +6,7 @@
 
 #![warn(missing_docs)]
 
+pub mod api;
 mod app_use;
 mod apps;
 mod arguments;
@@ -52,7 +53,6 @@ mod script_turns;
 mod sent_instructions;
 mod session;
 mod settings;
-pub mod shell;
 pub mod state_dir;
 pub mod stdio;
 pub mod survey;
@@ -78,7 +78,7 @@ pub use elicitation::CallAsker;
 pub use error::{Audience, OtherThing, ToolError};
 pub use forward::announces_resources;
 pub use gateway::{Gateway, resolver, spawner, surroundings};
-pub use idle_rules::{IdleRule, find_idle_rules};
+pub use idle_rules::{IdleRule, IdleRuleStatus, find_idle_rules, list_idle_rules};
 pub use instructions::instructions;
 pub use logins::{LoginStatus, describe_login};
 pub use out::{

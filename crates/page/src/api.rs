@@ -5,9 +5,7 @@ pub(crate) mod calls;
 pub(crate) mod changes;
 pub(crate) mod clients;
 pub(crate) mod configuration;
-pub(crate) mod figures;
 pub(crate) mod people;
-pub(crate) mod reviews;
 pub(crate) mod servers;
 pub(crate) mod session;
 pub(crate) mod tools;
@@ -75,9 +73,9 @@ fn add_tools(routes: &mut RouteTable) {
     let about = "Call a tool, or show what a call would do";
     routes.add(post("/api/v1/calls"), about, tools::call);
     let about = "List definitions that changed since they were accepted";
-    routes.add_blocking(get("/api/v1/reviews"), about, |it| reviews::list(&it));
+    routes.add_blocking(get("/api/v1/reviews"), about, people::reviews);
     let about = "Accept or refuse a definition";
-    routes.add_blocking(post("/api/v1/reviews"), about, reviews::decide);
+    routes.add_blocking(post("/api/v1/reviews"), about, people::decide_reviews);
 }
 
 fn add_calls(routes: &mut RouteTable) {
@@ -88,7 +86,7 @@ fn add_calls(routes: &mut RouteTable) {
     let about = "End a call in flight";
     routes.add(post("/api/v1/running/{id}/cancel"), about, calls::cancel);
     let about = "List the questions that people can answer in place of clients";
-    routes.add(get("/api/v1/questions"), about, people::list);
+    routes.add(get("/api/v1/questions"), about, people::questions);
     let about = "Answer a question in place of the client that was asked";
     routes.add(post("/api/v1/questions/{id}"), about, people::answer);
     let about = "List the clients and what they see";
@@ -96,7 +94,7 @@ fn add_calls(routes: &mut RouteTable) {
     let about = "End the session of a client";
     routes.add(post("/api/v1/clients/{number}/end"), about, clients::end);
     let about = "Read figures of the last days";
-    routes.add(get("/api/v1/figures"), about, figures::read);
+    routes.add(get("/api/v1/figures"), about, calls::figures);
 }
 
 fn add_configuration(routes: &mut RouteTable) {

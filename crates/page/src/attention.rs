@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use daemon::status::list_idle_rules;
 use files::clock::to_s;
 use fleet::{Availability, QuestionKind, ServerState, WaitingQuestion};
-use gateway::{Gateway, PersonQuestion};
+use gateway::{Gateway, PersonQuestion, api::ServerRow, list_idle_rules};
 use serde_json::Value;
 
 use crate::{
     limits::QUESTION_BYTES_MAX,
-    state::{AttentionRow, QuestionForm, ServerRow},
+    state::{AttentionRow, QuestionForm},
 };
 
 pub(crate) type Attention = BTreeMap<String, AttentionRow>;

@@ -1,23 +1,22 @@
-//! Calls routes of the API: for pages, and for commands over the daemon's socket or in their own process.
+//! Calls routes of the API.
 
 use std::sync::Arc;
 
-use daemon::page::{ApiRequest, PageDaemon};
-use gateway::shell::ShellReply;
+use daemon::page::PageDaemon;
 use hyper::Method;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     api,
     configure::Configure,
-    error::{ApiError, ErrorBody},
+    error::ApiError,
     openapi,
     page_state::PageState,
     reply::Reply,
     routes::{Arrived, Route, RouteTable, find_route},
 };
 
-/// The API of a daemon, or of a command.
+/// The API of a daemon.
 pub(crate) struct Caller {
     pub(crate) state: Arc<PageState>,
     pub(crate) routes: Vec<Route>,
@@ -51,26 +50,5 @@ impl Caller {
             gone,
         };
         (route.run)(arrived).await
-    }
-
-    /// Answers a request of a command: JSON, with `is_hit` for a success.
-    pub(crate) async fn answer(&self, request: ApiRequest) -> ShellReply {
-        let method = Method::from_bytes(request.method.as_bytes()).unwrap_or_default();
-        let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
-        let body = request.body.to_string().into_bytes();
-        let gone = CancellationToken::new();
-        let reply = match Box::pin(self.call(&method, (path, query), body, gone)).await {
-            Ok(Reply::Json(json)) => Ok(json),
-            Ok(Reply::Live(_)) => Err(ApiError::bad("the stream is for pages")),
-            Err(error) => Err(error),
-        };
-        let is_hit = reply.is_ok();
-        let data = reply
-            .unwrap_or_else(|error| serde_json::to_vec(&ErrorBody { error }).unwrap_or_default());
-        ShellReply {
-            data: String::from_utf8(data).unwrap_or_default(),
-            told: String::new(),
-            is_hit,
-        }
     }
 }

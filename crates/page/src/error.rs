@@ -1,5 +1,7 @@
 //! Errors of the API: a status, a code, one sentence, and the next step.
 
+use std::borrow::Cow;
+
 use http_core::{BodyError, Refusal};
 use hyper::{StatusCode, header::HeaderValue};
 use recipes::RequiredValue;
@@ -20,7 +22,7 @@ pub(crate) struct ApiError {
     #[serde(skip)]
     pub(crate) allow: Option<Box<HeaderValue>>,
     /// A word for programs.
-    pub(crate) code: &'static str,
+    pub(crate) code: Cow<'static, str>,
     /// One sentence for people.
     pub(crate) message: Box<str>,
     /// A command or a sentence.
@@ -46,7 +48,7 @@ impl ApiError {
         Self {
             status,
             allow: None,
-            code,
+            code: Cow::Borrowed(code),
             message: message.into().into_boxed_str(),
             next_step: None,
             field: None,
@@ -145,6 +147,26 @@ impl From<anyhow::Error> for ApiError {
         let message = format!("{error:#}");
         tracing::warn!(error = message, "a request of the page failed");
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message)
+    }
+}
+
+impl From<gateway::api::ApiError> for ApiError {
+    fn from(error: gateway::api::ApiError) -> Self {
+        let status = match &*error.code {
+            "bad_request" => StatusCode::BAD_REQUEST,
+            "not_found" | "unknown_tool" | "ambiguous_tool" => StatusCode::NOT_FOUND,
+            "denied" => StatusCode::FORBIDDEN,
+            "invalid_input" => StatusCode::UNPROCESSABLE_ENTITY,
+            "changed" => StatusCode::CONFLICT,
+            "internal" => return anyhow::Error::msg(error.message).into(),
+            _ => StatusCode::BAD_GATEWAY,
+        };
+        Self {
+            code: error.code,
+            next_step: error.next_step,
+            field: error.field,
+            ..Self::new(status, "", error.message)
+        }
     }
 }
 

@@ -43,8 +43,9 @@ mod tests {
         let checked = super::check(&Guard::only(OURS.to_owned()), &head, OURS.parse().unwrap());
         let checked = checked.map_err(|refusal| {
             let error = ApiError::from(refusal);
-            (error.status.as_u16(), error.code)
+            (error.status.as_u16(), error.code.into_owned())
         });
+        let expected = expected.map_err(|(status, code)| (status, code.to_owned()));
         assert_eq!(checked, expected, "{line} {headers:?}");
     }
 

@@ -33,14 +33,5 @@ mod routes;
 mod server;
 mod state;
 
-pub use api::{
-    calls::{Calls, LoggedCall},
-    configuration::Verdict,
-    figures::FiguresAnswer,
-    people::{QuestionRow, Questions},
-    reviews::{DecidedDefinition, ReviewDecision, ReviewList, ReviewRow},
-    servers::Servers,
-};
 pub use configure::{Changed, ConfigChange, Configure, NewServerRequest, Refused};
 pub use server::Page;
-pub use state::ServerRow;

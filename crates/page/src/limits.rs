@@ -50,9 +50,6 @@ pub(crate) const TOKEN_IDLE: Duration = Duration::from_hours(12);
 /// The most tokens; the one that was used least recently ends first.
 pub(crate) const TOKENS_MAX: usize = 32;
 
-/// The most calls in one answer.
-pub(crate) const CALLS_MAX: usize = 10_000;
-
 /// The newest calls in which hits of rules are counted.
 pub(crate) const CALLS_COUNTED_MAX: usize = 20_000;
 

@@ -254,7 +254,7 @@ mod tests {
             tabs.push(follow(Arc::clone(&page), gone).await.unwrap());
         }
         let more = follow(Arc::clone(&page), CancellationToken::new()).await;
-        assert_eq!(more.err().map(|it| it.code), Some("too_many_streams"));
+        assert_eq!(more.err().unwrap().code, "too_many_streams");
         tabs.pop();
         assert!(follow(page, CancellationToken::new()).await.is_ok());
     }

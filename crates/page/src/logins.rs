@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use fleet::LoginPlace;
-use gateway::{Gateway, ServerSettings, survey};
+use fleet::{Availability, LoginPlace};
+use gateway::{Gateway, ServerSettings, api::ServerRow, survey};
 use oauth::{AddressReceiver, LoginError, LoginMethod, log_in};
 use parking_lot::Mutex;
 use tool::ServerName;
@@ -15,7 +15,7 @@ use crate::error::ApiError;
 pub(crate) struct Logins(Mutex<BTreeMap<String, LoginAttempt>>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum LoginAttempt {
+enum LoginAttempt {
     /// The person is at this address.
     Waits(String),
     /// It failed, for this reason.
@@ -24,8 +24,20 @@ pub(crate) enum LoginAttempt {
 
 impl Logins {
     /// Returns the last login at a server, unless it succeeded.
-    pub(crate) fn find(&self, server: &str) -> Option<LoginAttempt> {
+    fn find(&self, server: &str) -> Option<LoginAttempt> {
         self.0.lock().get(server).cloned()
+    }
+
+    /// Adds the last login at a server to its row.
+    pub(crate) fn add_to(&self, row: &mut ServerRow) {
+        match self.find(&row.name) {
+            Some(LoginAttempt::Waits(address)) => row.login_address = Some(address),
+            // It says more than the need for a login.
+            Some(LoginAttempt::Failed(why)) if row.state == Availability::LoginRequired => {
+                row.why = Some(why);
+            }
+            _ => {}
+        }
     }
 
     /// Begins a login, and returns the address that the person visits; the one of a login that goes on,

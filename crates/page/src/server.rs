@@ -1,10 +1,9 @@
 //! Serves the page on a loopback port of its own.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use daemon::page::{ApiRequest, PageDaemon, ServePage};
+use daemon::page::{PageDaemon, ServePage};
 use futures::future::{BoxFuture, join};
-use gateway::shell::ShellReply;
 use http_core::{Arrival, Guard, Handler, Server, Serving, bearer, check_is_json, read_body};
 use hyper::{Method, Request, Response, body::Incoming, http::request::Parts};
 use tokio::{sync::Mutex, time::interval};
@@ -29,7 +28,6 @@ const PORT_FILE: &str = "page.port";
 /// of the daemon before are open.
 pub struct Page {
     configure: Arc<dyn Configure>,
-    caller: OnceLock<Arc<Caller>>,
     served: Mutex<Option<Arc<ServedPage>>>,
 }
 
@@ -51,15 +49,8 @@ impl Page {
     pub fn new(configure: Arc<dyn Configure>) -> Self {
         Self {
             configure,
-            caller: OnceLock::new(),
             served: Mutex::default(),
         }
-    }
-
-    /// Returns the API, which pages and commands share.
-    fn caller(&self, daemon: PageDaemon) -> &Arc<Caller> {
-        self.caller
-            .get_or_init(|| Arc::new(Caller::new(daemon, Arc::clone(&self.configure))))
     }
 
     async fn serve(&self, daemon: PageDaemon) -> anyhow::Result<Arc<ServedPage>> {
@@ -71,7 +62,7 @@ impl Page {
         let stop = daemon.stop.clone();
         let listener = kept.listen().await?;
         let address = listener.local_addr()?;
-        let caller = Arc::clone(self.caller(daemon));
+        let caller = Arc::new(Caller::new(daemon, Arc::clone(&self.configure)));
         let page = Arc::new(ServedPage {
             caller: Arc::clone(&caller),
             url: format!("http://{address}"),
@@ -122,10 +113,6 @@ impl ServePage for Page {
                 tracing::debug!(%error, "open tabs do not find this daemon");
             }
         })
-    }
-
-    fn answer(&self, daemon: PageDaemon, request: ApiRequest) -> BoxFuture<'_, ShellReply> {
-        Box::pin(self.caller(daemon).answer(request))
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use daemon::status::{Availability, ClientStatus};
-use gateway::LoginStatus;
+use daemon::status::ClientStatus;
+use gateway::api::ServerRow;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 use telemetry::CallCount;
 
@@ -37,69 +37,6 @@ pub(crate) struct DaemonRow {
     pub(crate) config_number: u64,
     /// It changes with the known tools.
     pub(crate) catalog_number: u64,
-}
-
-/// A configured server.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ServerRow {
-    /// Its name.
-    pub name: String,
-    /// Its state.
-    pub state: Availability,
-    /// The last failure.
-    pub why: Option<String>,
-    /// The command that helps.
-    pub next_step: Option<String>,
-    /// True if the configuration enables it.
-    pub enabled: bool,
-    /// True if it is at an address.
-    pub is_remote: bool,
-    /// The category of its tools.
-    pub category: String,
-    /// The number of its tools.
-    pub tools: usize,
-    /// The tokens of all its definitions.
-    pub tokens: u64,
-    /// Calls since the daemon started.
-    pub calls: u64,
-    /// The errors among them.
-    pub errors: u64,
-    /// Calls of the last 30 days, including today; absent where statistics are off, and in an open tab.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub calls_30_days: Option<u64>,
-    /// The errors among them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub errors_30_days: Option<u64>,
-    /// The time of the last call that was sent to it.
-    pub last_used_at: Option<u64>,
-    /// Its login.
-    pub login: Option<LoginStatus>,
-    /// The address at which a login that a page began goes on.
-    pub login_address: Option<String>,
-    /// True if it has written to stderr.
-    pub has_log: bool,
-    /// Successful starts since the daemon started.
-    pub starts: u32,
-    /// The memory of its processes.
-    pub memory_bytes: Option<u64>,
-    /// Its processes and connections.
-    pub processes: Vec<ProcessRow>,
-}
-
-/// A process or connection of a server.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ProcessRow {
-    /// The clients that it belongs to; none if all share it.
-    pub(crate) client_name: Option<String>,
-    pub(crate) state: Availability,
-    pub(crate) pid: Option<u32>,
-    pub(crate) memory_bytes: Option<u64>,
-    pub(crate) protocol: Option<String>,
-    pub(crate) starts: u32,
-    pub(crate) last_failure: Option<String>,
-    pub(crate) last_failure_at: Option<u64>,
-    /// Calls that wait for calls of other clients.
-    pub(crate) waiting_calls: usize,
 }
 
 /// A call in flight.

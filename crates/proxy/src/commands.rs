@@ -46,7 +46,6 @@ pub(crate) mod policy;
 mod recipes;
 pub(crate) mod reindex;
 pub(crate) mod remove;
-mod request;
 pub(crate) mod review;
 mod route;
 pub(crate) mod run;

@@ -80,13 +80,15 @@ pub(crate) fn with_notes(mut line: String, entry: &Entry, wrong: &[String]) -> S
     line
 }
 
-/// The marks of a tool from its definition, ` [destructive] [deprecated]`.
-pub(crate) fn marks_of_definition(entry: &Entry) -> String {
-    write_marks([
+/// The marks of a tool from its definition: `destructive`, `deprecated`.
+pub(crate) fn marks_of_definition(entry: &Entry) -> Vec<String> {
+    let marks = [
         (entry.is_destructive(), "destructive"),
         (entry.is_change_held, "change held"),
         (entry.is_deprecated(), "deprecated"),
-    ])
+    ];
+    let set = marks.into_iter().filter(|(is_set, _)| *is_set);
+    set.map(|(_, mark)| mark.to_owned()).collect()
 }
 
 fn write_marks(marks: impl IntoIterator<Item = (bool, &'static str)>) -> String {

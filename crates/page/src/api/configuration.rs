@@ -1,15 +1,17 @@
 //! The configuration: its rules with their hits, and the verdict on a call for `proxy policy test`.
 
-use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
-use daemon::status::{IdleRuleStatus, list_idle_rules};
-use gateway::QuotaStatus;
+use gateway::{
+    QuotaStatus,
+    api::{TestedCall, Verdict, test_call},
+    list_idle_rules,
+};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Map, Value};
 use telemetry::Filter;
 
-use super::tools::explain;
 use crate::{
     changes::ChangeRow,
     error::ApiError,
@@ -44,34 +46,6 @@ struct RuleRow {
     /// Why it matches nothing, if it does.
     idle: Option<String>,
     next_step: Option<String>,
-}
-
-/// A call to test.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Tested {
-    tool_name: String,
-    #[serde(default)]
-    tool_input: Map<String, Value>,
-    /// The client with this name; without it, a person at the command line.
-    client: Option<String>,
-}
-
-/// The decision about it.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub struct Verdict {
-    /// The tool that was found.
-    pub tool: String,
-    /// `allow`, `ask` or `deny`.
-    pub decision: Cow<'static, str>,
-    /// `rule 2`, or the preset.
-    pub by: String,
-    /// The rule that decided, counted from 1.
-    pub rule: Option<usize>,
-    /// Its reason.
-    pub reason: Option<String>,
-    /// The rules that restrict access and match nothing.
-    pub idle_rules: Vec<IdleRuleStatus>,
 }
 
 pub(crate) fn read(call: &Call<Nothing, Nothing>) -> Result<Configuration, ApiError> {
@@ -109,23 +83,8 @@ pub(crate) fn read(call: &Call<Nothing, Nothing>) -> Result<Configuration, ApiEr
     })
 }
 
-pub(crate) async fn test(call: Call<Nothing, Tested>) -> Result<Verdict, ApiError> {
-    let gateway = Arc::clone(&call.page.daemon.gateway);
-    let asked = call.body;
-    let arguments = Value::from(asked.tool_input).to_string();
-    let client = asked.client.as_deref().filter(|it| !it.is_empty());
+pub(crate) async fn test(call: Call<Nothing, TestedCall>) -> Result<Verdict, ApiError> {
+    let gateway = &call.page.daemon.gateway;
     gateway.survey_new().await;
-    let tested = gateway
-        .authorizer
-        .test_call(&asked.tool_name, &arguments, client)
-        .await;
-    let (at, decision) = tested.map_err(|error| explain(&error).at("tool_name"))?;
-    Ok(Verdict {
-        tool: at.to_string(),
-        decision: Cow::Borrowed(decision.verdict.as_str()),
-        by: decision.by().to_string(),
-        rule: decision.rule,
-        reason: decision.reason.clone(),
-        idle_rules: list_idle_rules(&gateway),
-    })
+    Ok(test_call(gateway, call.body).await?)
 }

@@ -9,28 +9,30 @@ use std::{
 };
 
 use fleet::{Launch, Sandbox};
-use gateway::{Gateway, shell::RestartError, survey};
+use gateway::{
+    Gateway,
+    api::{RestartError, ServerRow, list_servers},
+    survey,
+};
 use recipes::{Auth, Recipe, RequiredValue};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use tool::ServerName;
 
 use super::answer::Done;
 use crate::{
-    collect::Builder,
     configure::{ConfigChange, NewServerRequest},
     error::ApiError,
     limits::{HISTORY_MAX, LOG_BYTES_MAX, LOG_LINES_MAX},
     page_state::PageState,
     routes::{Call, Nothing},
-    state::ServerRow,
 };
 
 /// All servers.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub struct Servers {
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Servers {
     /// The servers, by name.
-    pub servers: Vec<ServerRow>,
+    servers: Vec<ServerRow>,
 }
 
 /// One server in detail.
@@ -100,10 +102,16 @@ struct RecipeRow {
 }
 
 pub(crate) fn list(call: &Call<Nothing, Nothing>) -> Servers {
-    let state = Builder::once(&call.page).build();
     Servers {
-        servers: state.servers.into_values().collect(),
+        servers: rows(&call.page),
     }
+}
+
+/// Lists the servers, with the logins that pages began.
+fn rows(page: &PageState) -> Vec<ServerRow> {
+    let mut rows = list_servers(&page.daemon.gateway);
+    rows.iter_mut().for_each(|row| page.logins.add_to(row));
+    rows
 }
 
 pub(crate) async fn detail(call: Call<Nothing, Nothing>) -> Result<Detail, ApiError> {
@@ -112,10 +120,8 @@ pub(crate) async fn detail(call: Call<Nothing, Nothing>) -> Result<Detail, ApiEr
     let generation = gateway.catalog.generation().await;
     let generation = generation.map_err(|error| anyhow::anyhow!("{error}"))?;
     let reading = tokio::task::spawn_blocking(move || {
-        let row = Builder::once(&call.page)
-            .build()
-            .servers
-            .remove(name.as_str());
+        let mut rows = rows(&call.page).into_iter();
+        let row = rows.find(|it| it.name == name.as_str());
         let settings = gateway.settings();
         let (Some(server), Some(of)) = (row, settings.server(&name)) else {
             return Err(unknown(&gateway, name.as_str()));

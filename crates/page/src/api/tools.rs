@@ -1,14 +1,16 @@
 //! Tools: the search as the model has it, descriptions, and calls.
 
-use std::{sync::Arc, time::Instant};
+use std::sync::Arc;
 
 use gateway::{
-    Audience, CallContext, EXECUTE, Gateway, ToolError, describe_json, list_offered, search_json,
+    Gateway,
+    api::{self, ApiCaller, JsonObject, SearchRequest, ToolArguments, describe_tool, explain},
+    list_offered,
 };
-use registry::{Entry, Query};
+use registry::Entry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json, value::RawValue};
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::answer::{Done, Object};
@@ -49,7 +51,7 @@ pub(crate) struct ToolCall {
     /// `SERVER/TOOL`.
     tool_name: String,
     #[serde(default)]
-    tool_input: Map<String, Value>,
+    tool_input: JsonObject,
     /// True: say what would happen, and call nothing.
     #[serde(default)]
     dry_run: bool,
@@ -77,38 +79,36 @@ pub(crate) struct CallResult {
 pub(crate) async fn search(call: Call<SearchQuery, Nothing>) -> Result<Object, ApiError> {
     let gateway = &call.page.daemon.gateway;
     let asked = call.query;
+    gateway.survey_new().await;
     let words = asked.query.as_deref().map_or("", str::trim);
-    let policy = asked.client.as_deref();
-    let policy = policy.map(|client| gateway.settings().clients.of(Some(client)));
-    let query = Query {
+    if words.is_empty() {
+        return list(gateway, &asked).await;
+    }
+    let request = SearchRequest {
+        words: words.to_owned(),
         category: asked.category,
         tags: asked.tag.into_iter().collect(),
         limit: asked.limit.unwrap_or(HITS_DEFAULT),
         offset: asked.offset.unwrap_or(0),
         why: true,
-        view: policy.and_then(|it| it.view),
-        ..Query::words(words)
+        client: asked.client,
     };
-    gateway.survey_new().await;
-    if words.is_empty() {
-        return list(gateway, &query, asked.limit).await;
-    }
-    let answer = gateway.catalog.search(query, None).await;
-    let answer = answer.map_err(|error| explain(&error))?;
-    Ok(Object(search_json(&gateway.catalog, &answer)))
+    Ok(Object(api::search(gateway, &request).await?.hits))
 }
 
 /// Lists tools by name, those that rules or pins hide at the end.
-async fn list(gateway: &Gateway, query: &Query, limit: Option<usize>) -> Result<Object, ApiError> {
+async fn list(gateway: &Gateway, asked: &SearchQuery) -> Result<Object, ApiError> {
     let generation = gateway.catalog.generation().await;
     let generation = generation.map_err(|error| explain(&error))?;
+    let client = asked.client.as_deref();
+    let view = client.and_then(|client| gateway.settings().clients.of(Some(client)).view);
+    let (category, tag) = (asked.category.as_deref(), asked.tag.as_ref());
     let is_of = |entry: &&Entry| {
-        let category = query.category.as_deref();
         let is_in =
             category.is_none_or(|it| entry.at.server.as_str() == it || entry.category == it);
-        let view = query.view.as_deref();
+        let view = view.as_deref();
         let is_seen = view.is_none_or(|it| it.refuses(&entry.at.server, &entry.category).is_none());
-        is_in && is_seen && query.tags.iter().all(|tag| entry.tags.contains(tag))
+        is_in && is_seen && tag.is_none_or(|tag| entry.tags.contains(tag))
     };
     let tools = list_offered(&generation).filter(is_of).map(|entry| {
         json!({
@@ -119,31 +119,27 @@ async fn list(gateway: &Gateway, query: &Query, limit: Option<usize>) -> Result<
             "change_held": entry.is_change_held,
         })
     });
-    let is_whole = query.category.is_none() && query.tags.is_empty() && query.view.is_none();
+    let is_whole = category.is_none() && tag.is_none() && view.is_none();
     let hidden = generation.blocked().filter(|_| is_whole);
     let hidden = hidden
         .map(|at| json!({"name": at.to_string(), "purpose": "", "category": "", "hidden": true}));
     let all: Vec<Value> = tools.chain(hidden).collect();
     let total = all.len();
-    let limit = limit.unwrap_or(LISTED_MAX).min(LISTED_MAX);
-    let tools: Vec<Value> = all.into_iter().skip(query.offset).take(limit).collect();
+    let limit = asked.limit.unwrap_or(LISTED_MAX).min(LISTED_MAX);
+    let tools: Vec<Value> = all
+        .into_iter()
+        .skip(asked.offset.unwrap_or(0))
+        .take(limit)
+        .collect();
     Ok(Object(
         json!({"found": tools.len(), "total": total, "tools": tools}),
     ))
 }
 
 pub(crate) async fn describe(call: Call<Nothing, Nothing>) -> Result<Object, ApiError> {
-    let catalog = &call.page.daemon.gateway.catalog;
-    let generation = catalog
-        .generation()
-        .await
-        .map_err(|error| explain(&error))?;
-    let name = call.path.join("/");
-    let entry = catalog.find(&generation, &name).await;
-    let entry = entry.map_err(|error| explain(&error))?;
-    let mut json = describe_json(catalog, &entry);
-    let definition: Value = serde_json::from_str(entry.tool.json()).unwrap_or_default();
-    json["annotations"] = definition["annotations"].clone();
+    let described = describe_tool(&call.page.daemon.gateway, &call.path.join("/")).await?;
+    let mut json = described.description;
+    json["annotations"] = described.annotations;
     Ok(Object(json))
 }
 
@@ -162,41 +158,32 @@ pub(crate) async fn call(call: Call<Nothing, ToolCall>) -> Result<CallResult, Ap
         tool_input,
         dry_run,
     } = call.body;
-    let input = json!({"tool_name": tool_name, "tool_input": tool_input, "dry_run": dry_run});
-    run(&call.page.daemon.gateway, &input).await
+    run(&call.page.daemon.gateway, &tool_name, &tool_input, dry_run).await
 }
 
 /// Calls a tool as a person. The call is cancelled if its request is.
-pub(crate) async fn run(gateway: &Arc<Gateway>, input: &Value) -> Result<CallResult, ApiError> {
+pub(crate) async fn run(
+    gateway: &Arc<Gateway>,
+    tool_name: &str,
+    tool_input: &impl Serialize,
+    dry_run: bool,
+) -> Result<CallResult, ApiError> {
     let cancel = CancellationToken::new();
     let _gone = cancel.clone().drop_guard();
-    let context = CallContext::of_person("page", cancel);
-    let arguments = RawValue::from_string(input.to_string()).map_err(anyhow::Error::from)?;
-    let began = Instant::now();
+    let arguments = ToolArguments {
+        tool_name,
+        tool_input,
+        raw: false,
+        dry_run,
+        timeout_ms: None,
+        max_tokens: None,
+    };
+    let request = arguments.request(false).map_err(anyhow::Error::from)?;
     gateway.survey_new().await;
-    let reply = gateway.call_tool(EXECUTE, Some(&arguments), context).await;
-    let reply = reply.expect("it is one of our own tools");
+    let reply = api::call(gateway, &request, &ApiCaller::page(cancel)).await;
     Ok(CallResult {
-        is_error: reply.is_error(),
-        text: reply.printable(),
-        ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+        is_error: reply.is_error,
+        text: reply.text,
+        ms: reply.ms,
     })
-}
-
-/// Returns the error of a tool: its sentence, and what follows it as the next step.
-pub(crate) fn explain(error: &ToolError) -> ApiError {
-    let text = error.text_for(Audience::Person);
-    let status = match error.code() {
-        "unknown_tool" | "ambiguous_tool" => hyper::StatusCode::NOT_FOUND,
-        "denied" => hyper::StatusCode::FORBIDDEN,
-        "invalid_input" => hyper::StatusCode::UNPROCESSABLE_ENTITY,
-        _ => hyper::StatusCode::BAD_GATEWAY,
-    };
-    let (message, next) = match text.split_once('\n') {
-        Some((message, next)) => (message.to_owned(), Some(next.to_owned())),
-        None => (text, None),
-    };
-    let mut explained = ApiError::new(status, error.code(), message);
-    explained.next_step = next;
-    explained
 }

@@ -4,16 +4,14 @@ use std::path::Path;
 
 use clap::Args;
 use clap_complete::ArgValueCompleter;
-use daemon::page::ApiRequest;
 use fleet::LogWitness;
-use gateway::shell::{ClusterVerb, ShellRequest, Verb};
-use page::{Calls, LoggedCall};
+use gateway::api::{ApiReply, ApiRequest, CallsQuery, ClusterRequest, LoggedCall};
 use serde_json::{Value, json};
 use telemetry::{AuditHead, Broken, Verified};
 
 use super::{
-    api::{Api, path, with_api},
-    request, with_config,
+    api::{Api, Daemon, explain_reply, with_api},
+    with_config,
 };
 use crate::{
     cli::{complete::complete_servers, global::Global},
@@ -89,7 +87,9 @@ impl AuditArgs {
                 Ok(print_verified(&verified, nodes.as_deref(), global))
             });
         }
-        with_api(global, async |api| print_audit(api, global, &self).await)
+        with_api(global, Daemon::Running, async |api| {
+            print_audit(api, global, &self).await
+        })
     }
 }
 
@@ -97,19 +97,22 @@ async fn print_audit(api: &mut Api, global: &Global, audit: &AuditArgs) -> anyho
     let mut calls: Vec<LoggedCall> = Vec::new();
     let mut before = None;
     loop {
-        let query = [
-            ("since", audit.since.clone()),
-            ("client", audit.client.clone()),
-            ("caller", audit.caller.clone()),
-            ("server", audit.server.clone()),
-            ("tool", audit.tool.clone()),
-            ("slow", audit.slow.map(|it| it.to_string())),
-            ("failures", audit.failures.then(|| "true".to_owned())),
-            ("before", before.map(|it: u64| it.to_string())),
-            ("limit", Some(PART_MAX.to_string())),
-        ];
-        let request = ApiRequest::get(path("/api/v1/calls", &query));
-        let answer = api.ask::<Calls>(request, Exit::Nothing).await?.value;
+        let request = ApiRequest::Calls(CallsQuery {
+            since: audit.since.clone(),
+            client: audit.client.clone(),
+            caller: audit.caller.clone(),
+            server: audit.server.clone(),
+            tool: audit.tool.clone(),
+            slow: audit.slow,
+            failures: Some(audit.failures),
+            before,
+            limit: Some(PART_MAX),
+            ..CallsQuery::default()
+        });
+        let reply = api.ask(request, Exit::Nothing).await?;
+        let ApiReply::Calls(answer) = reply else {
+            return Err(explain_reply(&reply));
+        };
         calls.extend(answer.calls);
         before = answer.next_before;
         if before.is_none() {
@@ -196,13 +199,12 @@ struct Compared {
 }
 
 fn compare(folder: &Path, global: &Global) -> anyhow::Result<Vec<Compared>> {
-    let request = ShellRequest {
-        verb: Verb::Cluster(ClusterVerb::Witnesses),
-        json: true,
-    };
     let mut witnesses: Vec<LogWitness> = Vec::new();
-    request::run_with(global, request, false, |reply| {
-        witnesses = serde_json::from_str(&reply.data).unwrap_or_default();
+    with_api(global, Daemon::Started, async |api| {
+        let request = ApiRequest::Cluster(ClusterRequest::Witnesses);
+        if let Ok(ApiReply::Witnesses(found)) = api.ask(request, Exit::Nothing).await {
+            witnesses = found;
+        }
         Ok(Exit::Success)
     })?;
     let head = |it: &LogWitness| AuditHead {

@@ -7,15 +7,17 @@ use std::path::Path;
 use anyhow::Context as _;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
-use gateway::shell::Verb;
-use serde::Serialize;
+use gateway::api::{CallRequest, ToolArguments};
 use serde_json::{
     Map, Value,
     value::{RawValue, to_raw_value},
 };
 
 use self::kept::PartArgs;
-use super::{request, run::read_text};
+use super::{
+    api::{self, Daemon},
+    run::read_text,
+};
 use crate::{
     cli::{complete::complete_tools, global::Global},
     exit::{Exit, refuse},
@@ -75,34 +77,22 @@ impl CallArgs {
         if self.handle {
             return kept::run(global, self.name, (self.part, self.max_tokens));
         }
-        let call = self.read_call();
+        let call = self.read_call(global.json);
         let call = call.map_err(|error| refuse(report::describe(&error)))?;
-        request::run(global, Verb::Call(call), self.standalone)
+        api::call(global, Daemon::unless(self.standalone), call)
     }
 
-    fn read_call(&self) -> anyhow::Result<Box<RawValue>> {
-        Ok(to_raw_value(&ExecuteArguments {
+    fn read_call(&self, as_json: bool) -> anyhow::Result<CallRequest> {
+        let arguments = ToolArguments {
             tool_name: &self.name,
-            tool_input: read_arguments(&self.arguments)?,
+            tool_input: &read_arguments(&self.arguments)?,
             raw: self.raw,
             dry_run: self.dry_run,
             timeout_ms: self.timeout_ms,
             max_tokens: self.max_tokens,
-        })?)
+        };
+        Ok(arguments.request(as_json)?)
     }
-}
-
-/// The arguments of `execute_dynamic_tool`.
-#[derive(Serialize)]
-struct ExecuteArguments<'a> {
-    tool_name: &'a str,
-    tool_input: Box<RawValue>,
-    raw: bool,
-    dry_run: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    timeout_ms: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_tokens: Option<u64>,
 }
 
 /// The arguments of `call`: one JSON object (its text is kept as it is), or pairs.

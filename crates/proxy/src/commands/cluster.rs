@@ -8,12 +8,17 @@ use clap::Subcommand;
 use config::edit::Document;
 use files::write_whole;
 use fleet::{Availability, ClusterState, NodeState};
-use gateway::shell::{ClusterVerb, ShellRequest, Verb};
+use gateway::api::{ApiReply, ApiRequest, ClusterRequest};
 use secrets::{Secret, SecretName};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{edit, load_config, request, secret::keep_with, with_config};
+use super::{
+    api::{Daemon, explain_reply, with_api},
+    edit, load_config,
+    secret::keep_with,
+    with_config,
+};
 use crate::{
     cli::global::Global,
     event_loop::run_async,
@@ -60,33 +65,42 @@ pub(crate) enum ClusterAction {
 impl ClusterAction {
     pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
         match self {
-            Self::Status => ask(global, ClusterVerb::Status),
+            Self::Status => ask(global, ClusterRequest::Status),
             Self::Push => push(global),
-            Self::Drain => ask(global, ClusterVerb::Drain),
+            Self::Drain => ask(global, ClusterRequest::Drain),
             Self::JoinToken => print_token(global),
             Self::Join { node } => join(global, node.as_deref()),
         }
     }
 }
 
-fn ask(global: &Global, verb: ClusterVerb) -> anyhow::Result<Exit> {
-    let is_status = matches!(verb, ClusterVerb::Status);
-    let request = ShellRequest {
-        verb: Verb::Cluster(verb),
-        json: global.json,
-    };
-    request::run_with(global, request, false, |reply| {
-        if !is_status || !reply.is_hit {
-            return Ok(request::print(&reply));
+fn ask(global: &Global, request: ClusterRequest) -> anyhow::Result<Exit> {
+    with_api(global, Daemon::Started, async |api| {
+        let request = ApiRequest::Cluster(request);
+        match api.ask(request, Exit::Nothing).await? {
+            ApiReply::Cluster(state) => {
+                if global.json {
+                    report::print_json(&json!(state));
+                } else {
+                    report::print_data(&render(&state));
+                }
+                let is_whole = state.link == "connected" && state.trouble.is_none();
+                return Ok(Exit::of_hit(is_whole));
+            }
+            ApiReply::Shared(revision) => report::say(&format!("shared as revision {revision}")),
+            ApiReply::HandedOver(servers) => {
+                let servers = if servers.is_empty() {
+                    "no server with one owner ran here".to_owned()
+                } else {
+                    format!("handed over: {}", servers.join(", "))
+                };
+                report::say(&format!(
+                    "{servers}\nthis node takes no server until its daemon is restarted"
+                ));
+            }
+            reply => return Err(explain_reply(&reply)),
         }
-        let state: ClusterState = serde_json::from_str(&reply.data)?;
-        if global.json {
-            report::print_json(&json!(state));
-        } else {
-            report::print_data(&render(&state));
-        }
-        let is_whole = state.link == "connected" && state.trouble.is_none();
-        Ok(Exit::of_hit(is_whole))
+        Ok(Exit::Success)
     })
 }
 
@@ -156,7 +170,7 @@ fn push(global: &Global) -> anyhow::Result<Exit> {
     if text.trim().is_empty() {
         bail!("this file has no servers, rules and clients to share");
     }
-    ask(global, ClusterVerb::Push(text))
+    ask(global, ClusterRequest::Push(text))
 }
 
 /// The content of a token.

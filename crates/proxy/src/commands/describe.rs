@@ -2,13 +2,20 @@
 
 use clap::Args;
 use clap_complete::ArgValueCompleter;
-use gateway::shell::Verb;
+use gateway::api::{ApiReply, ApiRequest, Description};
+use serde_json::Value;
 
-use super::request;
+use super::{
+    api::{Daemon, explain_reply, with_api},
+    search::print_list,
+};
 use crate::{
     cli::{complete::complete_tools, global::Global},
     exit::Exit,
+    report,
 };
+
+mod page;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -29,7 +36,31 @@ pub(crate) struct DescribeArgs {
 
 impl DescribeArgs {
     pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
-        let verb = Verb::Describe { names: self.names };
-        request::run(global, verb, self.standalone)
+        with_api(global, Daemon::unless(self.standalone), async |api| {
+            api.survey().await?;
+            let request = ApiRequest::Describe(self.names);
+            match api.ask(request, Exit::Nothing).await? {
+                ApiReply::Description(Description::Server(tools)) => {
+                    Ok(print_list(global, &tools, None))
+                }
+                ApiReply::Description(Description::Tools(tools)) => {
+                    if global.json {
+                        let tools = tools.into_iter().map(|it| it.description);
+                        let mut tools: Vec<Value> = tools.collect();
+                        let is_one = tools.len() == 1;
+                        report::print_json(&if is_one {
+                            tools.remove(0)
+                        } else {
+                            tools.into()
+                        });
+                    } else {
+                        let pages: Vec<String> = tools.iter().map(page::render).collect();
+                        report::print_data(&pages.join("\n\n"));
+                    }
+                    Ok(Exit::Success)
+                }
+                reply => Err(explain_reply(&reply)),
+            }
+        })
     }
 }

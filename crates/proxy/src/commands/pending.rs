@@ -1,12 +1,11 @@
 //! `proxy review --pending`: calls that wait for a person's permission.
 
 use anyhow::Context as _;
-use daemon::page::ApiRequest;
 use files::clock::show_time;
-use page::{QuestionRow, Questions};
-use serde_json::{Value, json};
+use gateway::api::{AnswerAction, ApiReply, ApiRequest, QuestionAnswer, QuestionRow};
+use serde_json::{Map, Value, json};
 
-use super::api::{Api, path};
+use super::api::{Api, explain_reply};
 use crate::{
     cli::global::Global,
     exit::{Exit, refuse},
@@ -52,12 +51,11 @@ pub(super) async fn answer_pending(api: &mut Api, id: u64, choice: &str) -> anyh
 }
 
 async fn read(api: &mut Api) -> anyhow::Result<Vec<QuestionRow>> {
-    let request = ApiRequest::get(path("/api/v1/questions", &[]));
-    let mut questions = api
-        .ask::<Questions>(request, Exit::Usage)
-        .await?
-        .value
-        .questions;
+    let reply = api.ask(ApiRequest::Questions, Exit::Usage).await?;
+    let ApiReply::Questions(list) = reply else {
+        return Err(explain_reply(&reply));
+    };
+    let mut questions = list.questions;
     questions.retain(|it| !it.choices.is_empty());
     Ok(questions)
 }
@@ -74,12 +72,18 @@ async fn ask_about(api: &mut Api, question: &QuestionRow) -> anyhow::Result<()> 
 
 async fn send(api: &mut Api, question: &QuestionRow, choice: &str) -> anyhow::Result<Exit> {
     let answer = if choice == NO {
-        json!({"action": "decline"})
+        QuestionAnswer {
+            action: AnswerAction::Decline,
+            content: None,
+        }
     } else {
-        json!({"action": "accept", "content": {"allow": choice}})
+        QuestionAnswer {
+            action: AnswerAction::Accept,
+            content: Some(Map::from_iter([("allow".to_owned(), Value::from(choice))])),
+        }
     };
-    let request = ApiRequest::post(format!("/api/v1/questions/{}", question.id), answer);
-    api.ask::<Value>(request, Exit::Nothing).await?;
+    api.ask(ApiRequest::Answer(question.id, answer), Exit::Nothing)
+        .await?;
     let done = if choice == NO { "refused" } else { "allowed" };
     let later = if question.holds_call {
         ""

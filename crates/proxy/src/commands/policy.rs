@@ -4,13 +4,14 @@ use ::policy::NotAllowable;
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCompleter;
 use config::{Environment, edit::EditError};
-use daemon::page::ApiRequest;
-use gateway::{Gateway, Thing};
-use page::Verdict;
-use serde_json::{Value, json};
+use gateway::{
+    Gateway, Thing,
+    api::{ApiReply, ApiRequest, JsonObject, TestedCall},
+};
+use serde_json::json;
 
 use super::{
-    api::{Api, with_api},
+    api::{Api, Daemon, explain_reply, with_api},
     call::read_arguments,
     edit, with_surveyed_gateway,
 };
@@ -84,22 +85,25 @@ impl PolicyAction {
             Self::Allow(args) => {
                 with_surveyed_gateway(global, async |gateway| allow(gateway, global, args).await)
             }
-            Self::Test(args) => with_api(global, async |api| test(api, global, args).await),
+            Self::Test(args) => with_api(global, Daemon::Running, async |api| {
+                test(api, global, args).await
+            }),
         }
     }
 }
 
 async fn test(api: &mut Api, global: &Global, args: &TestArgs) -> anyhow::Result<Exit> {
     let arguments = read_arguments(&args.arguments)?;
-    api.report_first_survey().await?;
-    let body = json!({
-        "tool_name": args.name,
-        "tool_input": serde_json::from_str::<Value>(arguments.get())?,
-        "client": args.client,
+    api.survey().await?;
+    let request = ApiRequest::TestCall(TestedCall {
+        tool_name: args.name.clone(),
+        tool_input: JsonObject::try_from(arguments).map_err(refuse)?,
+        client: args.client.clone(),
     });
-    let request = ApiRequest::post("/api/v1/policy/test", body);
-    let answer = api.ask::<Verdict>(request, Exit::Nothing).await?;
-    let value = answer.value;
+    let reply = api.ask(request, Exit::Nothing).await?;
+    let ApiReply::Verdict(value) = reply else {
+        return Err(explain_reply(&reply));
+    };
     for rule in &value.idle_rules {
         report::say(&format!(
             "warning: {}: {}\nhint: {}",
@@ -107,7 +111,7 @@ async fn test(api: &mut Api, global: &Global, args: &TestArgs) -> anyhow::Result
         ));
     }
     if global.json {
-        report::print_json(&answer.json);
+        report::print_json(&json!(value));
     } else {
         let reason = value.reason.iter().map(|reason| format!(": {reason}"));
         let reason: String = reason.collect();

@@ -5,14 +5,15 @@ use std::{collections::BTreeSet, path::PathBuf};
 use anyhow::bail;
 use clap::{ArgAction, Args};
 use clap_complete::ArgValueCompleter;
-use daemon::page::ApiRequest;
-use gateway::Gateway;
-use page::{DecidedDefinition, ReviewDecision, ReviewList, ReviewRow};
+use gateway::{
+    Gateway,
+    api::{ApiReply, ApiRequest, DecidedDefinition, ReviewDecision, ReviewRow, ReviewsQuery},
+};
 use registry::{HistoryEntry, KnownNames, digest_of_definitions};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{
-    api::{Api, path, with_api},
+    api::{Api, Daemon, explain_reply, with_api},
     difference::show_difference,
     lock,
     pending::{answer_pending, list_pending},
@@ -137,9 +138,12 @@ fn parse_digest(text: &str) -> Result<String, String> {
 
 async fn review(api: &mut Api, global: &Global, asked: &ReviewArgs) -> anyhow::Result<Exit> {
     let asked = &asked.clone().split_name();
-    let request = path("/api/v1/reviews", &[("server", asked.server.clone())]);
-    let request = ApiRequest::get(request);
-    let reviews = api.ask::<ReviewList>(request, Exit::Usage).await?.value;
+    let server = asked.server.clone().filter(|it| !it.is_empty());
+    let request = ApiRequest::Reviews(ReviewsQuery { server });
+    let reply = api.ask(request, Exit::Usage).await?;
+    let ApiReply::Reviews(reviews) = reply else {
+        return Err(explain_reply(&reply));
+    };
     if let Some(trouble) = &reviews.trouble {
         report::say(&format!(
             "warning: {trouble}; nothing counts as accepted until it is reviewed"
@@ -174,13 +178,17 @@ impl ReviewArgs {
             });
         }
         if self.pending {
-            return with_api(global, async |api| match (self.allow, self.deny) {
-                (Some(id), _) => answer_pending(api, id, &self.allowed_for).await,
-                (None, Some(id)) => answer_pending(api, id, "no").await,
-                (None, None) => list_pending(api, global).await,
+            return with_api(global, Daemon::Running, async |api| {
+                match (self.allow, self.deny) {
+                    (Some(id), _) => answer_pending(api, id, &self.allowed_for).await,
+                    (None, Some(id)) => answer_pending(api, id, "no").await,
+                    (None, None) => list_pending(api, global).await,
+                }
             });
         }
-        with_api(global, async |api| review(api, global, &self).await)
+        with_api(global, Daemon::Running, async |api| {
+            review(api, global, &self).await
+        })
     }
 
     /// `SERVER/TOOL` as its two parts.
@@ -286,10 +294,11 @@ async fn decide(
         definitions: definitions.collect(),
         accept,
     };
-    let request = ApiRequest::post("/api/v1/reviews", json!(decision));
-    let done = api.ask::<Value>(request, Exit::Usage).await?.value;
-    let message = done["message"].as_str().unwrap_or_default();
-    report::say(&printable::one_line(message));
+    let reply = api.ask(ApiRequest::Decide(decision), Exit::Usage).await?;
+    let ApiReply::Done(message) = reply else {
+        return Err(explain_reply(&reply));
+    };
+    report::say(&printable::one_line(&message));
     Ok(Exit::Success)
 }
 

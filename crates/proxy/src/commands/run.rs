@@ -8,13 +8,10 @@ use std::{
 use anyhow::Context as _;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
-use gateway::shell::{ShellReply, ShellRequest, Verb};
-use serde_json::{
-    Value, json,
-    value::{RawValue, to_raw_value},
-};
+use gateway::api::{ApiReply, ApiRequest, CallRequest, ToolArguments};
+use serde_json::{Value, json};
 
-use super::request;
+use super::api::{self, Daemon, explain_reply, with_api};
 use crate::{
     cli::{complete::complete_servers, global::Global},
     exit::{Exit, refuse},
@@ -68,13 +65,13 @@ impl RunArgs {
         if let Some(server) = self.types {
             return declare(global, server, self.into.as_deref(), self.standalone);
         }
-        let call = self.read_call();
+        let call = self.read_call(global.json);
         let call = call.map_err(|error| refuse(report::describe(&error)))?;
-        request::run(global, Verb::Call(call), self.standalone)
+        api::call(global, Daemon::unless(self.standalone), call)
     }
 
     /// Returns the call of `proxy/run_script` that runs the script.
-    fn read_call(&self) -> anyhow::Result<Box<RawValue>> {
+    fn read_call(&self, as_json: bool) -> anyhow::Result<CallRequest> {
         let script = read_text(self.file.as_deref().context("no script is named")?)?;
         let args = match &self.args {
             Some(args) => serde_json::from_str(args).context("the arguments are not valid JSON")?,
@@ -84,8 +81,15 @@ impl RunArgs {
         if let Some(ms) = self.timeout_ms {
             input["timeout_ms"] = Value::from(ms);
         }
-        let call = json!({"tool_name": "proxy/run_script", "tool_input": input, "raw": true});
-        Ok(to_raw_value(&call)?)
+        let arguments = ToolArguments {
+            tool_name: "proxy/run_script",
+            tool_input: &input,
+            raw: true,
+            dry_run: false,
+            timeout_ms: None,
+            max_tokens: None,
+        };
+        Ok(arguments.request(as_json)?)
     }
 }
 
@@ -103,27 +107,33 @@ fn declare(
     into: Option<&Path>,
     is_standalone: bool,
 ) -> anyhow::Result<Exit> {
-    let verb = Verb::Types(server);
-    let Some(folder) = into else {
-        return request::run(global, verb, is_standalone);
-    };
-    let request = ShellRequest { verb, json: true };
-    request::run_with(global, request, is_standalone, |reply| {
-        write_types(&reply, folder)
+    with_api(global, Daemon::unless(is_standalone), async |api| {
+        api.survey().await?;
+        let reply = api.ask(ApiRequest::Types(server), Exit::Nothing).await?;
+        let ApiReply::Types(declared) = reply else {
+            return Err(explain_reply(&reply));
+        };
+        if let Some(folder) = into {
+            write_types(&declared, folder)?;
+        } else if global.json {
+            report::print_data(&json!(declared).to_string());
+        } else {
+            let texts: Vec<&str> = declared.iter().map(|(_, text)| text.as_str()).collect();
+            report::print_data(&texts.join("\n"));
+        }
+        Ok(Exit::Success)
     })
 }
 
-/// Writes the declarations of a reply into a folder, one file per server.
-fn write_types(reply: &ShellReply, folder: &Path) -> anyhow::Result<Exit> {
-    let declared: Vec<(String, String)> = serde_json::from_str(&reply.data)
-        .with_context(|| format!("no declarations: {}", reply.told))?;
+/// Writes declarations into a folder, one file per server.
+fn write_types(declared: &[(String, String)], folder: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    for (name, text) in &declared {
+    for (name, text) in declared {
         let file = folder.join(format!("{name}.d.ts"));
         fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
         report::say(&format!("written: {}", file.display()));
     }
-    Ok(Exit::Success)
+    Ok(())
 }
 
 /// Runs one script, whose lines are read from stdin.

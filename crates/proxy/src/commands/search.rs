@@ -4,15 +4,17 @@ mod categories;
 
 use clap::Args;
 use clap_complete::ArgValueCompleter;
-use gateway::shell::{ShellRequest, Verb};
+use gateway::api::{ApiReply, ApiRequest, ListedTool, SearchRequest};
+use serde_json::json;
 
 use super::{
-    request::{self, print},
+    api::{Api, Daemon, explain_reply, with_api},
     with_surveyed_gateway,
 };
 use crate::{
     cli::{complete::complete_servers, global::Global},
     exit::Exit,
+    report,
     table::wrap,
 };
 
@@ -71,24 +73,64 @@ impl SearchArgs {
             && self.tags.is_empty()
             && self.max_results.or(self.offset).is_none()
             && !self.why;
-        if !is_list {
-            let verb = Verb::Search {
+        with_api(global, Daemon::unless(self.standalone), async |api| {
+            if is_list {
+                return list(api, global, category).await;
+            }
+            let request = SearchRequest {
                 words,
                 category,
                 tags: self.tags,
                 limit: self.max_results.unwrap_or(HITS_DEFAULT),
                 offset: self.offset.unwrap_or_default(),
                 why: self.why,
+                client: None,
             };
-            return request::run(global, verb, self.standalone);
-        }
-        let (verb, json) = (Verb::List(category), global.json);
-        let request = ShellRequest { verb, json };
-        request::run_with(global, request, self.standalone, |mut reply| {
-            if !json {
-                reply.data = wrap(&reply.data, 4);
+            api.survey().await?;
+            let reply = api.ask(ApiRequest::Search(request), Exit::Nothing).await?;
+            let ApiReply::Search(reply) = reply else {
+                return Err(explain_reply(&reply));
+            };
+            if global.json {
+                report::print_json(&reply.hits);
+            } else {
+                report::print_data(&reply.text);
             }
-            Ok(print(&reply))
+            Ok(Exit::of_hit(reply.is_hit))
         })
     }
+}
+
+async fn list(api: &mut Api, global: &Global, of: Option<String>) -> anyhow::Result<Exit> {
+    api.survey_for_list(of.as_deref()).await?;
+    let reply = api
+        .ask(ApiRequest::ListTools(of.clone()), Exit::Nothing)
+        .await?;
+    let ApiReply::Tools(tools) = reply else {
+        return Err(explain_reply(&reply));
+    };
+    Ok(print_list(global, &tools, of.as_deref()))
+}
+
+/// Prints tools, one a line.
+pub(super) fn print_list(global: &Global, tools: &[ListedTool], of: Option<&str>) -> Exit {
+    if global.json {
+        let tool = |it: &ListedTool| json!({"name": it.name, "purpose": it.purpose, "category": it.category});
+        report::print_json(&tools.iter().map(tool).collect());
+    } else if !tools.is_empty() {
+        let line =
+            |it: &ListedTool| format!("{} - {}{}", it.name, it.purpose, show_marks(&it.marks));
+        let lines: Vec<String> = tools.iter().map(line).collect();
+        report::print_data(&wrap(&lines.join("\n"), 4));
+    }
+    if tools.is_empty() {
+        report::say(&of.map_or_else(|| "no tools".to_owned(), |of| format!("no tools in `{of}`")));
+    }
+    Exit::of_hit(!tools.is_empty())
+}
+
+/// ` [destructive] [deprecated]`.
+pub(super) fn show_marks(marks: &[String]) -> String {
+    let marks = marks.iter().map(|mark| format!(" [{mark}]"));
+    marks.collect()
 }

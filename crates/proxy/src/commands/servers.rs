@@ -2,11 +2,11 @@
 
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCompleter;
-use gateway::shell::Verb;
+use gateway::api::{ApiReply, ApiRequest, Restarted};
+use serde_json::json;
 
 use super::{
-    api::with_api,
-    request,
+    api::{Daemon, explain_reply, with_api},
     route::{find_route, read_status},
     with_surveyed_gateway,
 };
@@ -104,7 +104,9 @@ impl ServersArgs {
             None if self.tokens => with_surveyed_gateway(global, async |gateway| {
                 tokens::print_tokens(gateway, global.json, self.by_tool, self.price).await
             }),
-            None => with_api(global, async |api| table::print_servers(api, global).await),
+            None => with_api(global, Daemon::Running, async |api| {
+                table::print_servers(api, global).await
+            }),
         }
     }
 }
@@ -119,5 +121,27 @@ fn restart(global: &Global, servers: Vec<String>, waits: bool) -> anyhow::Result
         report::say("no daemon is running, so no server is; the next call starts them");
         return Ok(Exit::Success);
     }
-    request::run(global, Verb::Restart { servers, waits }, false)
+    with_api(global, Daemon::Started, async |api| {
+        let request = ApiRequest::Restart { servers, waits };
+        let reply = api.ask(request, Exit::Nothing).await?;
+        let ApiReply::Restarted(outcomes) = reply else {
+            return Err(explain_reply(&reply));
+        };
+        if global.json {
+            report::print_json(&json!(outcomes));
+        } else {
+            outcomes.iter().for_each(|it| report::say(&text_of(it)));
+        }
+        Ok(Exit::of_hit(outcomes.iter().all(|it| it.error.is_none())))
+    })
+}
+
+fn text_of(restarted: &Restarted) -> String {
+    match (&restarted.error, &restarted.next_step) {
+        (Some(why), Some(next)) => format!("error: {why}\nhint: {next}"),
+        _ => {
+            let ms = restarted.ready_ms.unwrap_or_default();
+            format!("{}: ready in {ms} ms", restarted.server)
+        }
+    }
 }

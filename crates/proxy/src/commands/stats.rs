@@ -1,14 +1,16 @@
 //! `proxy stats`: statistics of the last days, and the uses of tools.
 
 use clap::Args;
-use daemon::page::ApiRequest;
-use gateway::Gateway;
-use page::FiguresAnswer;
-use serde_json::json;
-use telemetry::{CallFigures, Figures, FirstUses};
+use gateway::{
+    Gateway,
+    api::{ApiReply, ApiRequest, FiguresAnswer, FiguresQuery},
+};
+use serde::Deserialize as _;
+use serde_json::{Value, json};
+use telemetry::{By, CallFigures, Figures, FirstUses};
 
 use super::{
-    api::{Api, path, with_api},
+    api::{Api, Daemon, explain_reply, with_api},
     with_gateway,
 };
 use crate::{
@@ -57,7 +59,9 @@ pub(crate) struct StatsArgs {
 impl StatsArgs {
     pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
         if !self.learned {
-            return with_api(global, async |api| self.print(api, global).await);
+            return with_api(global, Daemon::Running, async |api| {
+                self.print(api, global).await
+            });
         }
         with_gateway(global, async |gateway| {
             if self.reset {
@@ -72,21 +76,22 @@ impl StatsArgs {
     }
 
     async fn print(&self, api: &mut Api, global: &Global) -> anyhow::Result<Exit> {
-        let query = [
-            ("by", Some(self.by.clone())),
-            ("days", Some(self.days.to_string())),
-            ("top", Some(self.top.to_string())),
-        ];
-        let request = ApiRequest::get(path("/api/v1/figures", &query));
-        let answer = api.ask::<FiguresAnswer>(request, Exit::Nothing).await?;
-        let figures = &answer.value;
+        let request = ApiRequest::Figures(FiguresQuery {
+            by: Some(By::deserialize(Value::from(self.by.as_str()))?),
+            days: Some(self.days),
+            top: Some(self.top),
+        });
+        let reply = api.ask(request, Exit::Nothing).await?;
+        let ApiReply::Figures(figures) = &reply else {
+            return Err(explain_reply(&reply));
+        };
         if !figures.is_on {
             report::say(
                 "statistics are off: `stats.enabled = false`; these are of the time before",
             );
         }
         if global.json {
-            report::print_json(&answer.json);
+            report::print_json(&json!(figures));
             return Ok(Exit::Success);
         }
         report::print_data(&text_of(figures, self.days, self.top));

@@ -16,7 +16,7 @@ use files::clock::days_before;
 pub const COMMAND_LINE: &str = "(command line)";
 
 /// The grouping of statistics.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum By {
     /// By tool, as `server/tool`.

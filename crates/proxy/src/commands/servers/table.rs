@@ -1,24 +1,29 @@
 //! `proxy servers`: every configured server, and its state.
 
-use daemon::{page::ApiRequest, status::Availability};
+use daemon::status::Availability;
 use files::clock::{now_s, show_age};
-use page::{ServerRow, Servers};
+use gateway::api::{ApiReply, ApiRequest, ServerRow};
 use printable::group_digits;
+use serde_json::json;
 
 use crate::{
     cli::global::Global,
-    commands::{api::Api, status::render_login},
+    commands::{
+        api::{Api, explain_reply},
+        status::render_login,
+    },
     exit::Exit,
     report,
     table::{render_table, wrap},
 };
 
 pub(super) async fn print_servers(api: &mut Api, global: &Global) -> anyhow::Result<Exit> {
-    let request = ApiRequest::get("/api/v1/servers");
-    let answer = api.ask::<Servers>(request, Exit::Nothing).await?;
-    let rows = answer.value.servers;
+    let reply = api.ask(ApiRequest::Servers, Exit::Nothing).await?;
+    let ApiReply::Servers(rows) = reply else {
+        return Err(explain_reply(&reply));
+    };
     if global.json {
-        report::print_json(&answer.json);
+        report::print_json(&json!({"servers": rows}));
     } else if !rows.is_empty() {
         report::print_data(&render(&rows, now_s()));
     }
@@ -93,8 +98,8 @@ fn render_failure(row: &ServerRow, why: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use gateway::api::ServerRow;
     use insta::assert_snapshot;
-    use page::ServerRow;
 
     use super::{Availability, render};
 

@@ -1,4 +1,4 @@
-//! Figures of the last days, as `proxy stats --json` prints them.
+//! Figures of the last days.
 
 use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
 
@@ -8,13 +8,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use telemetry::{By, Figures};
 
-use crate::{
-    error::ApiError,
-    routes::{Call, Nothing},
-};
+use super::{ApiError, run_blocking};
+use crate::gateway::Gateway;
 
 /// The days of figures if the query does not say, today included.
-pub(crate) const DAYS_DEFAULT: u64 = 30;
+pub const DAYS_DEFAULT: u64 = 30;
 const DAYS_MAX: u64 = 90;
 const TOP_DEFAULT: usize = 1000;
 
@@ -42,23 +40,25 @@ pub struct CategoryFigures {
 }
 
 /// A selection of figures.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct FiguresQuery {
-    by: Option<By>,
+pub struct FiguresQuery {
+    /// The grouping.
+    pub by: Option<By>,
     /// The number of days, including today; 90 are kept.
-    days: Option<u64>,
+    pub days: Option<u64>,
     /// The number of lines.
-    top: Option<usize>,
+    pub top: Option<usize>,
 }
 
-pub(crate) async fn read(call: Call<FiguresQuery, Nothing>) -> Result<FiguresAnswer, ApiError> {
-    let asked = call.query;
+/// Reads figures.
+pub async fn read_figures(
+    gateway: &Arc<Gateway>,
+    asked: FiguresQuery,
+) -> Result<FiguresAnswer, ApiError> {
     let by = asked.by.unwrap_or_default();
-    let gateway = Arc::clone(&call.page.daemon.gateway);
-    let generation = gateway.catalog.generation().await;
-    let generation = generation.map_err(|error| super::tools::explain(&error))?;
-    let reading = tokio::task::spawn_blocking(move || {
+    let generation = gateway.catalog.generation().await?;
+    run_blocking(gateway, move |gateway| {
         gateway.flush_records();
         let days = asked.days.unwrap_or(DAYS_DEFAULT).clamp(1, DAYS_MAX);
         let settings = gateway.settings();
@@ -70,14 +70,14 @@ pub(crate) async fn read(call: Call<FiguresQuery, Nothing>) -> Result<FiguresAns
         figures.lines.truncate(top);
         let mut categories = count_by_category(&generation, &by_tool);
         categories.truncate(top);
-        Ok::<_, std::io::Error>(FiguresAnswer {
+        Ok(FiguresAnswer {
             figures,
             more,
             categories,
             is_on: settings.keeps_stats,
         })
-    });
-    Ok(reading.await.map_err(anyhow::Error::from)??)
+    })
+    .await
 }
 
 /// Counts the calls of known tools of servers by category, the most called first.

@@ -7,18 +7,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tool::ServerName;
 
-use super::answer::Done;
-use crate::{
-    error::ApiError,
-    routes::{Call, Nothing},
-};
+use super::ApiError;
+use crate::gateway::Gateway;
 
 /// A selection of definitions.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ReviewsQuery {
+pub struct ReviewsQuery {
     /// Only those of this server.
-    server: Option<String>,
+    pub server: Option<String>,
 }
 
 /// Definitions to review.
@@ -60,7 +57,7 @@ pub struct ReviewRow {
 }
 
 /// A decision about definitions: all of them are decided, or none.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReviewDecision {
     /// The definitions.
@@ -70,7 +67,7 @@ pub struct ReviewDecision {
 }
 
 /// A definition as it was shown: another one is not decided on.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DecidedDefinition {
     /// Its name.
@@ -108,11 +105,12 @@ impl From<&Review> for ReviewRow {
     }
 }
 
-pub(crate) fn list(call: &Call<ReviewsQuery, Nothing>) -> Result<ReviewList, ApiError> {
-    let server = call.query.server.as_deref().map(str::parse::<ServerName>);
+/// Lists the definitions to review. Blocks.
+pub fn list_reviews(gateway: &Gateway, asked: &ReviewsQuery) -> Result<ReviewList, ApiError> {
+    let server = asked.server.as_deref().map(str::parse::<ServerName>);
     let server = server.transpose();
     let server = server.map_err(|error| ApiError::bad(error.to_string()).at("server"))?;
-    let registry = &call.page.daemon.gateway.catalog.registry;
+    let registry = &gateway.catalog.registry;
     let reviews = registry.list_reviews(server.as_ref());
     Ok(ReviewList {
         reviews: reviews.list.iter().map(ReviewRow::from).collect(),
@@ -121,11 +119,12 @@ pub(crate) fn list(call: &Call<ReviewsQuery, Nothing>) -> Result<ReviewList, Api
     })
 }
 
-pub(crate) fn decide(call: Call<Nothing, ReviewDecision>) -> Result<Done, ApiError> {
-    let registry = &call.page.daemon.gateway.catalog.registry;
+/// Accepts or refuses definitions. Returns a sentence. Blocks.
+pub fn decide(gateway: &Gateway, decision: ReviewDecision) -> Result<String, ApiError> {
+    let registry = &gateway.catalog.registry;
     let current = registry.list_reviews(None).list;
     let (mut shown, mut changed) = (Vec::new(), Vec::new());
-    for asked in call.body.definitions {
+    for asked in decision.definitions {
         let mut found = current.iter().map(|it| &it.shown);
         match found.find(|it| it.digest == asked.digest && it.name() == asked.name) {
             Some(found) => shown.push(found.clone()),
@@ -135,12 +134,12 @@ pub(crate) fn decide(call: Call<Nothing, ReviewDecision>) -> Result<Done, ApiErr
     if !changed.is_empty() {
         return Err(explain_changed(&changed));
     }
-    let accept = call.body.accept;
+    let accept = decision.accept;
     match registry.decide(&shown, accept) {
         Ok(()) => {
             let past = if accept { "accepted" } else { "refused" };
             let names: Vec<String> = shown.iter().map(ShownDefinition::name).collect();
-            Ok(Done::new(format!("{past}: {}", names.join(", "))))
+            Ok(format!("{past}: {}", names.join(", ")))
         }
         Err(DecideError::Changed(names)) => Err(explain_changed(&names)),
         Err(DecideError::Pins(trouble)) => {

@@ -1,53 +1,57 @@
 //! Describes one tool for a person: its call, its arguments, an example.
 
-use registry::Entry;
+use gateway::api::DescribedTool;
 use serde_json::Value;
 
-use crate::render::{describe::find_title, hit::marks_of_definition};
+use crate::commands::search::show_marks;
 
 /// The widest column for the types of arguments, in characters.
 const TYPE_CHARS_MAX: usize = 40;
 
-/// `described` is the result of [`Gateway::describe_json`](crate::Gateway::describe_json) for it.
-pub(super) fn page(entry: &Entry, described: &Value) -> String {
+pub(super) fn render(tool: &DescribedTool) -> String {
+    let (described, purpose) = (&tool.description, &tool.purpose);
     let text = |key: &str| described[key].as_str().unwrap_or_default().trim();
-    let marks = marks_of_definition(entry);
-    let mut parts = vec![format!("{} - {}{marks}", entry.at, entry.purpose())];
+    let texts = |key: &str| {
+        let texts = described[key].as_array().into_iter().flatten();
+        texts.map(|it| it.as_str().unwrap_or_default())
+    };
+    let name = text("name");
+    let mut parts = vec![format!("{name} - {purpose}{}", show_marks(&tool.marks))];
     let description = text("description");
-    if description.trim_end_matches('.') != entry.purpose() && !description.is_empty() {
+    if description.trim_end_matches('.') != purpose && !description.is_empty() {
         let lines = description.lines().map(|line| format!("  {line}"));
         parts.push(lines.collect::<Vec<_>>().join("\n"));
     }
-    let remarks = described["remarks"].as_array().into_iter().flatten();
-    parts.extend(remarks.map(|it| format!("Note: {}", it.as_str().unwrap_or_default())));
+    parts.extend(texts("remarks").map(|it| format!("Note: {it}")));
     if !text("usage").is_empty() {
         parts.push(text("usage").to_owned());
     }
-    let schema = entry.input_schema();
+    let schema = described["input_schema"].to_string();
     let arguments = tool::parameters(&schema);
-    parts.push(usage(entry, &arguments));
+    parts.push(usage(name, &arguments));
     if !arguments.is_empty() {
         parts.push(table(&arguments, &tool::parameter_types(&schema)).join("\n"));
     }
     if let Some(example) = described["example"]["tool_input"].as_object() {
         let words = spell(example);
-        parts.push(format!("Example: proxy call {} {words}", entry.at));
+        parts.push(format!("Example: proxy call {name} {words}"));
     }
     if let Some(notes) = described["notes"].as_str() {
         parts.push(format!("Notes: {notes}"));
     }
-    let mut facts = format!("Category {}", entry.category);
-    if let Some(title) = find_title(entry) {
-        facts = format!("Title {title}; category {}", entry.category);
+    let category = text("category");
+    let mut facts = match &tool.title {
+        Some(title) => format!("Title {title}; category {category}"),
+        None => format!("Category {category}"),
+    };
+    let tags: Vec<&str> = texts("tags").collect();
+    if !tags.is_empty() {
+        facts.push_str(&format!(", tags {}", tags.join(", ")));
     }
-    if !entry.tags.is_empty() {
-        facts.push_str(&format!(", tags {}", entry.tags.join(", ")));
-    }
-    let version = described["server_version"].as_str().unwrap_or_default();
-    if !version.is_empty() {
+    if let Some(version) = Some(text("server_version")).filter(|it| !it.is_empty()) {
         facts.push_str(&format!("; server version {version}"));
     }
-    if let Some(least) = &entry.overlay.min_version {
+    if let Some(least) = described["min_version"].as_str() {
         facts.push_str(&format!("; needs {least} or newer"));
     }
     facts.push_str(&format!("; called {} times", described["used"]));
@@ -58,7 +62,7 @@ pub(super) fn page(entry: &Entry, described: &Value) -> String {
 }
 
 /// `Usage: proxy call git/log repo=STRING [count=INTEGER]`.
-fn usage(entry: &Entry, arguments: &[tool::Parameter]) -> String {
+fn usage(name: &str, arguments: &[tool::Parameter]) -> String {
     let word = |it: &tool::Parameter| {
         let pair = format!("{}={}", it.name, it.name.to_uppercase());
         if it.required {
@@ -68,7 +72,7 @@ fn usage(entry: &Entry, arguments: &[tool::Parameter]) -> String {
         }
     };
     let words: Vec<String> = arguments.iter().map(word).collect();
-    format!("Usage: proxy call {} {}", entry.at, words.join(" "))
+    format!("Usage: proxy call {name} {}", words.join(" "))
         .trim_end()
         .to_owned()
 }
