@@ -8,7 +8,6 @@ use std::{
     time::UNIX_EPOCH,
 };
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tool::Digest;
 
@@ -89,7 +88,8 @@ fn add(text: &mut Vec<u8>, name: &str, value: &OsStr) {
 }
 
 /// A build of the program, distinguished from others of the same version by its build time.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Build {
     /// The version of the package.
     pub version: String,

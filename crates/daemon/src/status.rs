@@ -13,14 +13,14 @@ use gateway::{
     Gateway, IdleRuleStatus, LoginStatus, Settings, clients::ConnectedClient, describe_login,
     list_idle_rules, policy::ClientPolicy,
 };
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tool::ServerName;
 
 use super::{identity::Build, log};
 
 /// The status of a daemon. A daemon of another build may omit fields.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct DaemonStatus {
     /// The version of its program.
@@ -76,7 +76,8 @@ pub struct DaemonStatus {
 }
 
 /// The state of the configured HTTP address.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum HttpStatus {
     /// Served at this URL.
@@ -86,7 +87,8 @@ pub enum HttpStatus {
 }
 
 /// An address that is served for a `serve --http`.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HeldAddress {
     /// The URL of the address.
     pub url: String,
@@ -95,7 +97,8 @@ pub struct HeldAddress {
 }
 
 /// The number of tools that have an embedding.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EmbeddingStatus {
     /// Tools with an embedding.
     pub understood: usize,
@@ -107,7 +110,8 @@ pub struct EmbeddingStatus {
 }
 
 /// The delivery of spans to a collector.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct TraceStatus {
     /// The origin of the collector; none before the first span is sent.
@@ -123,7 +127,8 @@ pub struct TraceStatus {
 }
 
 /// A connected client.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ClientStatus {
     /// Its number, unique within the daemon.
@@ -154,7 +159,8 @@ pub struct ClientStatus {
 }
 
 /// The saved scripts.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ScriptsStatus {
     /// Their folder.
@@ -166,7 +172,8 @@ pub struct ScriptsStatus {
 }
 
 /// A file of the scripts folder that is not a tool, or a folder of skills that is no skill.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScriptMistake {
     /// Its name, with that of its folder.
     pub file: String,
@@ -175,7 +182,8 @@ pub struct ScriptMistake {
 }
 
 /// A server's process or connection.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ServerStatus {
     /// Its name in the configuration.
@@ -222,7 +230,8 @@ pub struct ServerStatus {
 }
 
 /// Definitions that are not in a server's lists.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LeftOutStatus {
     /// The number of reasons.
     pub count: usize,
@@ -231,7 +240,8 @@ pub struct LeftOutStatus {
 }
 
 /// A question that a client has not answered.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QuestionStatus {
     /// The name of the client.
     pub client: String,
@@ -244,7 +254,8 @@ pub struct QuestionStatus {
 }
 
 /// A server that differs for a client. Names of variables, and no value.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SharingStatus {
     /// The name of the server.
     pub server: String,

@@ -1,12 +1,12 @@
 //! The one word for the state of a server, in every table, answer and metric (`docs/figures.md`).
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::RunState;
 
 /// The state of a server or of one of its processes, for people and models.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Availability {
     /// The configuration disables it.
     #[serde(rename = "disabled", alias = "off")]

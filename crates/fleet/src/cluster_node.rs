@@ -5,7 +5,6 @@ use std::fmt;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tool::ServerName;
 
@@ -58,7 +57,8 @@ pub struct LogWitness {
 }
 
 /// The cluster as one node sees it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClusterState {
     /// Its name.
     pub cluster: String,
@@ -85,7 +85,8 @@ pub struct ClusterState {
 }
 
 /// A node.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodeState {
     /// Its name.
     pub node: String,
@@ -104,7 +105,8 @@ pub struct NodeState {
 }
 
 /// A server that runs on a node.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodeServer {
     /// Its name.
     pub server: String,
@@ -124,7 +126,8 @@ impl NodeServer {
 }
 
 /// A server with one owner.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OwnerState {
     /// The server.
     pub server: String,

@@ -3,7 +3,6 @@
 
 use printable::{LetterCase, Pattern};
 use registry::{KnownNames, ServerRules};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tool::{ServerName, is_same_member_name, near};
@@ -27,7 +26,8 @@ pub struct IdleRule {
 }
 
 /// A rule that restricts access and matches nothing.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IdleRuleStatus {
     /// Its place in the configuration.
     pub about: String,

@@ -2,7 +2,6 @@
 
 use fleet::{LoginPlace, Variables};
 use oauth::Record;
-use schemars::JsonSchema;
 use secrets::PrivateFiles;
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +14,8 @@ pub(crate) fn record_of(server: &ServerSettings, files: &PrivateFiles) -> Option
 }
 
 /// A login without its tokens.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoginStatus {
     /// The issuer of the token.
     pub issuer: String,

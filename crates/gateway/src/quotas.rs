@@ -15,7 +15,6 @@ use std::{
 use ::policy::{Quota, QuotaSubject, QuotaUnit};
 use files::{Lock, clock::now_s, read_text_within, write_whole};
 use parking_lot::Mutex;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use telemetry::{COMMAND_LINE, estimate_tokens};
@@ -59,7 +58,8 @@ const KEY_DIGITS: usize = 16;
 type QuotaKey = String;
 
 /// A quota of the configuration.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QuotaStatus {
     /// Its place, counted from 1.
     pub number: usize,
@@ -74,7 +74,8 @@ pub struct QuotaStatus {
 }
 
 /// The use of a quota at this time.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QuotaUse {
     /// The values of `each`, if there are any and a call since the start of the daemon had them.
     pub counted: Option<String>,

@@ -12,9 +12,10 @@ pub(crate) mod tools;
 
 use hyper::Method;
 
+use self::answer::Object;
 use crate::{
     hub::Message,
-    reply::LINES,
+    reply::{JSON, LINES},
     routes::{Nothing, RouteTable, SESSION},
 };
 
@@ -36,8 +37,8 @@ pub(crate) fn add_routes(routes: &mut RouteTable) {
 }
 
 fn add_state(routes: &mut RouteTable) {
-    let about = "Describe this API";
-    routes.add(get("/api/v1/openapi.json"), about, session::describe);
+    let (openapi, about) = (get("/api/v1/openapi.json"), "Describe this API");
+    routes.add_raw::<Nothing, Nothing, Object, _>(openapi, about, JSON, session::describe);
     routes.add(post(SESSION), "Trade a code for a token", session::begin);
     let about = "End the token of this request";
     routes.add((Method::DELETE, SESSION), about, session::end);

@@ -10,7 +10,6 @@ use crate::{
     api,
     configure::Configure,
     error::ApiError,
-    openapi,
     page_state::PageState,
     reply::Reply,
     routes::{Arrived, Route, RouteTable, find_route},
@@ -26,9 +25,8 @@ impl Caller {
     pub(crate) fn new(daemon: PageDaemon, configure: Arc<dyn Configure>) -> Self {
         let mut table = RouteTable::default();
         api::add_routes(&mut table);
-        let openapi = openapi::describe(&mut table);
         Self {
-            state: Arc::new(PageState::new(daemon, configure, openapi)),
+            state: Arc::new(PageState::new(daemon, configure)),
             routes: table.list,
         }
     }

@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 
 use files::clock::now_s;
 use parking_lot::Mutex;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
@@ -24,7 +23,8 @@ struct Kept {
 }
 
 /// A change of the configuration.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct ChangeRow {
     id: u64,
     at: u64,

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use recipes::RequiredValue;
-use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -44,7 +43,8 @@ pub enum ConfigChange {
 }
 
 /// A server that the page adds: by a recipe or an address, never by a command.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NewServerRequest {
     /// A recipe, as `GET /api/v1/recipes` lists them.
@@ -57,7 +57,7 @@ pub struct NewServerRequest {
     /// The name; without it, that of the recipe, or one made from the address.
     pub name: Option<String>,
     /// Refused: a program to run is named in a terminal only.
-    #[schemars(with = "Option<Value>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Value>"))]
     pub command: Option<Value>,
 }
 

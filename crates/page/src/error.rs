@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use http_core::{BodyError, Refusal};
 use hyper::{StatusCode, header::HeaderValue};
 use recipes::RequiredValue;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{configure::Refused, limits::BODY_BYTES_MAX};
@@ -14,7 +13,8 @@ use crate::{configure::Refused, limits::BODY_BYTES_MAX};
 pub(crate) const OPEN: &str = "proxy web";
 
 /// An error of the API.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct ApiError {
     #[serde(skip)]
     pub(crate) status: StatusCode,
@@ -33,12 +33,13 @@ pub(crate) struct ApiError {
     pub(crate) field: Option<String>,
     /// The values that a recipe needs and did not get.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(default)]
+    #[cfg_attr(feature = "schema", schemars(default))]
     pub(crate) needs: Vec<RequiredValue>,
 }
 
 /// The body of an error.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct ErrorBody {
     pub(crate) error: ApiError,
 }

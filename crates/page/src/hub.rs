@@ -1,14 +1,14 @@
 //! The current state, the tabs that follow it, and the lines that they read.
 
 use bytes::Bytes;
-use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::{Mutex, broadcast};
 
 use crate::state::{RowChange, State};
 
 /// One line of the stream.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum Message {
     /// The whole state. The first line, and the one after a gap.

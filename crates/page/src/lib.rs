@@ -2,7 +2,7 @@
 //!
 //! `proxy web` asks the daemon for an address with a code that is valid once (`entrance.rs`). The page
 //! trades the code for a token, and uses the routes of one table (`routes.rs`), from which
-//! `openapi.json` is made. `guard.rs` has the conditions that every request fulfils, `live.rs` the
+//! a test makes `openapi.json`. `guard.rs` has the conditions that every request fulfils, `live.rs` the
 //! stream of changes. The files of the page are in `assets/`, and are part of the program.
 //!
 //! This crate does not know the configuration file: the program changes it ([`Configure`]).
@@ -28,6 +28,7 @@ mod logins;
 mod minutes;
 mod openapi;
 mod page_state;
+mod query;
 mod reply;
 mod routes;
 mod server;

@@ -186,7 +186,7 @@ mod tests {
     fn page(folder: &tempfile::TempDir) -> Arc<PageState> {
         let settings = Settings::in_folder(folder.path().join("state"));
         let daemon = PageDaemon::of_command(Gateway::new(settings).unwrap());
-        Arc::new(PageState::new(daemon, Arc::new(Fixed), Value::Null))
+        Arc::new(PageState::new(daemon, Arc::new(Fixed)))
     }
 
     async fn kind_of(tab: &mut Pin<&mut impl Stream<Item = Bytes>>) -> String {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use daemon::page::PageDaemon;
-use serde_json::Value;
 
 use crate::{changes::Changes, configure::Configure, entrance::Entrance, hub::Hub, logins::Logins};
 
@@ -15,12 +14,10 @@ pub(crate) struct PageState {
     pub(crate) hub: Hub,
     pub(crate) changes: Changes,
     pub(crate) logins: Arc<Logins>,
-    /// `openapi.json`.
-    pub(crate) openapi: Value,
 }
 
 impl PageState {
-    pub(crate) fn new(daemon: PageDaemon, configure: Arc<dyn Configure>, openapi: Value) -> Self {
+    pub(crate) fn new(daemon: PageDaemon, configure: Arc<dyn Configure>) -> Self {
         Self {
             daemon,
             configure,
@@ -28,7 +25,6 @@ impl PageState {
             hub: Hub::default(),
             changes: Changes::default(),
             logins: Arc::default(),
-            openapi,
         }
     }
 }

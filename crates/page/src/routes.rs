@@ -5,14 +5,16 @@ use std::{future::Future, sync::Arc};
 
 use futures::{FutureExt as _, future::BoxFuture};
 use hyper::Method;
-use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
+#[cfg(all(test, feature = "schema"))]
+use crate::openapi::schema::{Generator, Schemas};
 use crate::{
     error::ApiError,
+    openapi::Documented,
     page_state::PageState,
+    query::read_query,
     reply::{JSON, Reply},
 };
 
@@ -28,7 +30,8 @@ pub(crate) struct Call<Q, B> {
 }
 
 /// No query, or an empty body.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Nothing {}
 
@@ -41,34 +44,26 @@ type Run = Box<dyn Fn(Arrived) -> BoxFuture<'static, Result<Reply, ApiError>> + 
 pub(crate) struct Route {
     pub(crate) method: Method,
     pub(crate) path: &'static str,
+    #[cfg_attr(not(test), expect(dead_code, reason = "`openapi.json` has it"))]
     pub(crate) about: &'static str,
-    pub(crate) query: Schema,
-    pub(crate) body: Option<Schema>,
-    pub(crate) answer: Schema,
     /// The content type of the answer.
+    #[cfg_attr(not(test), expect(dead_code, reason = "`openapi.json` has it"))]
     pub(crate) kind: &'static str,
     pub(crate) run: Run,
+    #[cfg(all(test, feature = "schema"))]
+    pub(crate) schemas: Schemas,
 }
 
 /// The table while routes are added to it.
+#[derive(Default)]
 pub(crate) struct RouteTable {
     pub(crate) list: Vec<Route>,
-    pub(crate) generator: SchemaGenerator,
+    #[cfg(all(test, feature = "schema"))]
+    pub(crate) generator: Generator,
 }
 
 /// The route that admits without a token.
 pub(crate) const SESSION: &str = "/api/v1/session";
-
-impl Default for RouteTable {
-    fn default() -> Self {
-        let settings = SchemaSettings::draft2020_12()
-            .with(|it| it.definitions_path = "/components/schemas".into());
-        Self {
-            list: Vec::new(),
-            generator: settings.into_generator(),
-        }
-    }
-}
 
 impl RouteTable {
     /// Adds a route whose answer is JSON.
@@ -78,9 +73,9 @@ impl RouteTable {
         about: &'static str,
         handler: impl Fn(Call<Q, B>) -> F + Send + Sync + 'static,
     ) where
-        Q: DeserializeOwned + JsonSchema + Send + 'static,
-        B: DeserializeOwned + JsonSchema + Send + 'static,
-        A: Serialize + JsonSchema,
+        Q: DeserializeOwned + Documented + Send + 'static,
+        B: DeserializeOwned + Documented + Send + 'static,
+        A: Serialize + Documented,
         F: Future<Output = Result<A, ApiError>> + Send + 'static,
     {
         self.add_raw::<Q, B, A, _>((method, path), about, JSON, move |call| {
@@ -96,9 +91,9 @@ impl RouteTable {
         about: &'static str,
         handler: fn(Call<Q, B>) -> Result<A, ApiError>,
     ) where
-        Q: DeserializeOwned + JsonSchema + Send + 'static,
-        B: DeserializeOwned + JsonSchema + Send + 'static,
-        A: Serialize + JsonSchema + Send + 'static,
+        Q: DeserializeOwned + Documented + Send + 'static,
+        B: DeserializeOwned + Documented + Send + 'static,
+        A: Serialize + Documented + Send + 'static,
     {
         self.add(route, about, move |call| async move {
             let running = tokio::task::spawn_blocking(move || handler(call));
@@ -114,30 +109,24 @@ impl RouteTable {
         kind: &'static str,
         handler: impl Fn(Call<Q, B>) -> F + Send + Sync + 'static,
     ) where
-        Q: DeserializeOwned + JsonSchema + Send + 'static,
-        B: DeserializeOwned + JsonSchema + Send + 'static,
-        A: JsonSchema,
+        Q: DeserializeOwned + Documented + Send + 'static,
+        B: DeserializeOwned + Documented + Send + 'static,
+        A: Documented,
         F: Future<Output = Result<Reply, ApiError>> + Send + 'static,
     {
-        // A parameter has no definitions of its own.
-        let inline = SchemaSettings::draft2020_12().with(|it| it.inline_subschemas = true);
-        let query = inline.into_generator().into_root_schema_for::<Q>();
         let has_body = method != Method::GET;
-        let body = has_body.then(|| self.generator.subschema_for::<B>());
-        let schema = query.clone();
         let run = move |arrived: Arrived| {
-            let call = read::<Q, B>(arrived, &schema, has_body).map(&handler);
+            let call = read::<Q, B>(arrived, has_body).map(&handler);
             async move { call?.await }.boxed()
         };
         self.list.push(Route {
-            answer: self.generator.subschema_for::<A>(),
             method,
             path,
             about,
-            query,
-            body,
             kind,
             run: Box::new(run),
+            #[cfg(all(test, feature = "schema"))]
+            schemas: self.generator.describe::<Q, B, A>(has_body),
         });
     }
 }
@@ -189,11 +178,9 @@ fn decode(segment: &str) -> Option<String> {
 
 fn read<Q: DeserializeOwned, B: DeserializeOwned>(
     arrived: Arrived,
-    schema: &Schema,
     has_body: bool,
 ) -> Result<Call<Q, B>, ApiError> {
-    let query = read_query(&arrived.query, schema)?;
-    let query = serde_json::from_value(query);
+    let query = read_query(&arrived.query);
     let query = query.map_err(|error| ApiError::bad(format!("the query is wrong: {error}")))?;
     let body: &[u8] = if has_body { &arrived.body } else { b"{}" };
     let body = serde_json::from_slice(body);
@@ -205,34 +192,6 @@ fn read<Q: DeserializeOwned, B: DeserializeOwned>(
         body,
         gone: arrived.gone,
     })
-}
-
-/// Reads a query as the object of its schema: numbers and truth values are written as such.
-fn read_query(query: &str, schema: &Schema) -> Result<Value, ApiError> {
-    let properties = schema.get("properties");
-    let mut object = Map::new();
-    for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
-        let kind = properties
-            .and_then(|it| it.get(&*name))
-            .map(|it| &it["type"]);
-        let is = |wanted: &str| match kind {
-            Some(Value::Array(kinds)) => kinds.iter().any(|it| it == wanted),
-            Some(kind) => kind == wanted,
-            None => false,
-        };
-        let read = if is("integer") {
-            value.parse::<u64>().ok().map(Value::from)
-        } else if is("boolean") {
-            value.parse::<bool>().ok().map(Value::from)
-        } else if value.is_empty() {
-            continue;
-        } else {
-            Some(Value::from(value.as_ref()))
-        };
-        let wrong = || ApiError::bad(format!("`{name}` has a wrong value")).at(name.as_ref());
-        object.insert(name.to_string(), read.ok_or_else(wrong)?);
-    }
-    Ok(object.into())
 }
 
 #[cfg(test)]

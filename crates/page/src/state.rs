@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use daemon::status::ClientStatus;
 use gateway::api::ServerRow;
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use telemetry::CallCount;
 
 /// Collections of rows, each by the key of the row.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct State {
     pub(crate) daemon: BTreeMap<String, DaemonRow>,
     pub(crate) servers: BTreeMap<String, ServerRow>,
@@ -26,7 +26,8 @@ pub(crate) struct State {
 }
 
 /// The daemon.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct DaemonRow {
     pub(crate) version: String,
     pub(crate) pid: u32,
@@ -40,7 +41,8 @@ pub(crate) struct DaemonRow {
 }
 
 /// A call in flight.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct RunningRow {
     pub(crate) id: u64,
     pub(crate) tool: String,
@@ -52,7 +54,8 @@ pub(crate) struct RunningRow {
 }
 
 /// Something that needs a person.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct AttentionRow {
     /// `question`, `login`, `review`, `down`, `mistakes`, `rule` or `pins`.
     pub(crate) kind: &'static str,
@@ -68,7 +71,8 @@ pub(crate) struct AttentionRow {
 }
 
 /// A question, for `POST /api/v1/questions/{id}`.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct QuestionForm {
     pub(crate) id: u64,
     /// The schema of the answer, if it is a form.
@@ -78,7 +82,8 @@ pub(crate) struct QuestionForm {
 }
 
 /// One difference between two states.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct RowChange {
     /// The collection and the key.
     at: [String; 2],

@@ -1,7 +1,6 @@
 //! The logged calls.
 
 use files::clock::{now_ms, parse_span};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use telemetry::Filter;
@@ -16,7 +15,8 @@ const CALLS_DEFAULT: usize = 100;
 const CALLS_MAX: usize = 10_000;
 
 /// A filter of calls.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CallsQuery {
     /// Only calls within this time, such as `90s`, `15m`, `1h`, `7d`; or since these seconds since 1970.
@@ -50,7 +50,8 @@ pub struct CallsQuery {
 }
 
 /// Calls, the newest first.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Calls {
     /// The calls.
     pub calls: Vec<LoggedCall>,
@@ -59,7 +60,8 @@ pub struct Calls {
 }
 
 /// A line of the audit log, with the command that repeats the call.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoggedCall {
     /// Its number.
     pub n: u64,

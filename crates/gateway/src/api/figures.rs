@@ -4,7 +4,6 @@ use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
 
 use files::clock::now_ms;
 use registry::Generation;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use telemetry::{By, Figures};
 
@@ -17,7 +16,8 @@ const DAYS_MAX: u64 = 90;
 const TOP_DEFAULT: usize = 1000;
 
 /// The figures of some days.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FiguresAnswer {
     /// The figures.
     #[serde(flatten)]
@@ -31,7 +31,8 @@ pub struct FiguresAnswer {
 }
 
 /// The calls of a category.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CategoryFigures {
     /// Its name.
     pub name: String,
@@ -40,7 +41,8 @@ pub struct CategoryFigures {
 }
 
 /// A selection of figures.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FiguresQuery {
     /// The grouping.

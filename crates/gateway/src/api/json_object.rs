@@ -1,10 +1,7 @@
 //! A JSON object that a request contains.
 
-use std::borrow::Cow;
-
-use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, value::RawValue};
+use serde_json::value::RawValue;
 
 /// A JSON object as its text: numbers keep all their digits.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -35,17 +32,18 @@ impl TryFrom<Box<RawValue>> for JsonObject {
     }
 }
 
-impl JsonSchema for JsonObject {
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for JsonObject {
     fn inline_schema() -> bool {
         true
     }
 
-    fn schema_name() -> Cow<'static, str> {
-        Cow::Borrowed("JsonObject")
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "JsonObject".into()
     }
 
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        Map::<String, Value>::json_schema(generator)
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        serde_json::Map::<String, serde_json::Value>::json_schema(generator)
     }
 }
 

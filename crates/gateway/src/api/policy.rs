@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ApiError, JsonObject, explain};
@@ -12,9 +11,10 @@ use crate::{
 };
 
 /// A call to test.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "Tested")]
+#[cfg_attr(feature = "schema", schemars(rename = "Tested"))]
 pub struct TestedCall {
     /// The name of the tool.
     pub tool_name: String,
@@ -26,7 +26,8 @@ pub struct TestedCall {
 }
 
 /// The decision about it.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verdict {
     /// The tool that was found.
     pub tool: String,

@@ -1,6 +1,5 @@
 //! Questions of servers and approvals of calls, and the answers of a person.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -8,7 +7,8 @@ use super::ApiError;
 use crate::{gateway::Gateway, person_questions::PersonQuestion};
 
 /// An answer to a question, as MCP has it.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct QuestionAnswer {
     /// The decision.
@@ -18,7 +18,8 @@ pub struct QuestionAnswer {
 }
 
 /// A decision about a question.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerAction {
     /// The form is filled in.
@@ -30,14 +31,16 @@ pub enum AnswerAction {
 }
 
 /// Questions that people can answer in place of a client.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Questions {
     /// The questions, the oldest first.
     pub questions: Vec<QuestionRow>,
 }
 
 /// A question that waits.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QuestionRow {
     /// Its number, unique in this daemon.
     pub id: u64,

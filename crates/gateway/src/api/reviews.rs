@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use registry::{DecideError, Review, ShownDefinition, Subject};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tool::ServerName;
 
@@ -11,7 +10,8 @@ use super::ApiError;
 use crate::gateway::Gateway;
 
 /// A selection of definitions.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ReviewsQuery {
     /// Only those of this server.
@@ -19,7 +19,8 @@ pub struct ReviewsQuery {
 }
 
 /// Definitions to review.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReviewList {
     /// The definitions, by server.
     pub reviews: Vec<ReviewRow>,
@@ -30,7 +31,8 @@ pub struct ReviewList {
 }
 
 /// A definition to review.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReviewRow {
     /// `SERVER/TOOL`, or `SERVER` and the subject.
     pub name: String,
@@ -57,7 +59,8 @@ pub struct ReviewRow {
 }
 
 /// A decision about definitions: all of them are decided, or none.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ReviewDecision {
     /// The definitions.
@@ -67,7 +70,8 @@ pub struct ReviewDecision {
 }
 
 /// A definition as it was shown: another one is not decided on.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DecidedDefinition {
     /// Its name.

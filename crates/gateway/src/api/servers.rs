@@ -6,7 +6,6 @@ use files::clock::{now_ms, to_s};
 use fleet::{Availability, CallError, Launch, ServerFacts, ServerState};
 use futures::future::join_all;
 use registry::{CatalogServer, ServerCatalog, ToolUsage};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use telemetry::{By, CallCount};
 use tool::ServerName;
@@ -22,7 +21,8 @@ use crate::{
 };
 
 /// A configured server.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServerRow {
     /// Its name.
     pub name: String,
@@ -69,7 +69,8 @@ pub struct ServerRow {
 }
 
 /// A process or connection of a server.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProcessRow {
     /// The clients that it belongs to; none if all share it.
     pub client_name: Option<String>,

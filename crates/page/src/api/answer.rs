@@ -1,11 +1,11 @@
 //! Answers and bodies that several routes have.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 /// A change was made.
-#[derive(Debug, Default, Serialize, JsonSchema)]
+#[derive(Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Done {
     /// One sentence.
     pub(crate) message: String,
@@ -29,6 +29,10 @@ impl Done {
 }
 
 /// Any JSON object, as another part of the program writes it.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
-pub(crate) struct Object(#[schemars(with = "serde_json::Map<String, Value>")] pub(crate) Value);
+pub(crate) struct Object(
+    #[cfg_attr(feature = "schema", schemars(with = "serde_json::Map<String, Value>"))]
+    pub(crate)  Value,
+);

@@ -1,7 +1,6 @@
 //! Calls: the audit log, figures, results that were cut, and calls in flight.
 
 use gateway::api::{Calls, CallsQuery, FiguresAnswer, FiguresQuery, list_calls, read_figures};
-use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -15,7 +14,8 @@ use crate::{
 };
 
 /// A part of a result.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PartQuery {
     /// Counted from 1.

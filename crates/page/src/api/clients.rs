@@ -1,7 +1,6 @@
 //! Clients, and what they see.
 
 use daemon::status::{ClientStatus, describe_client, policy_of};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::answer::Done;
@@ -11,12 +10,14 @@ use crate::{
 };
 
 /// The connected clients.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Clients {
     clients: Vec<SeeingClient>,
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct SeeingClient {
     #[serde(flatten)]
     client: ClientStatus,

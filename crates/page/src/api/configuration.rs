@@ -7,7 +7,6 @@ use gateway::{
     api::{TestedCall, Verdict, test_call},
     list_idle_rules,
 };
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use telemetry::Filter;
@@ -20,7 +19,8 @@ use crate::{
 };
 
 /// The configuration as far as a page may see it: no secret, and no command.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Configuration {
     file: String,
     /// The mistakes with their lines, in the words of `proxy config check`.
@@ -36,7 +36,8 @@ pub(crate) struct Configuration {
 }
 
 /// A rule.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct RuleRow {
     /// Its place, counted from 1.
     number: usize,

@@ -15,7 +15,6 @@ use gateway::{
     survey,
 };
 use recipes::{Auth, Recipe, RequiredValue};
-use schemars::JsonSchema;
 use serde::Serialize;
 use tool::ServerName;
 
@@ -29,14 +28,16 @@ use crate::{
 };
 
 /// All servers.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Servers {
     /// The servers, by name.
     servers: Vec<ServerRow>,
 }
 
 /// One server in detail.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Detail {
     server: ServerRow,
     launch: LaunchRow,
@@ -54,7 +55,8 @@ pub(crate) struct Detail {
 }
 
 /// The way to a server.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct LaunchRow {
     /// `command`, `address` or `commands`.
     kind: &'static str,
@@ -63,7 +65,8 @@ struct LaunchRow {
 }
 
 /// The changes that one survey found.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct HistoryRow {
     at: u64,
     added: Vec<String>,
@@ -74,7 +77,8 @@ struct HistoryRow {
 }
 
 /// A tool of a server.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ToolRow {
     /// `SERVER/TOOL`.
     name: String,
@@ -84,13 +88,15 @@ struct ToolRow {
 }
 
 /// Recipes.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Recipes {
     recipes: Vec<RecipeRow>,
 }
 
 /// A recipe.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct RecipeRow {
     name: String,
     what: String,

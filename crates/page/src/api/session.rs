@@ -1,27 +1,29 @@
 //! The session, the state, and the description of the API.
 
 use daemon::status::DaemonStatus;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::answer::{Done, Object};
+use super::answer::Done;
 use crate::{
     error::ApiError,
     limits::TOKEN_IDLE,
     live,
+    openapi::OPENAPI,
     reply::Reply,
     routes::{Call, Nothing},
 };
 
 /// The code of an address that `proxy web` made.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Code {
     code: String,
 }
 
 /// A new session.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Session {
     /// For `Authorization: Bearer TOKEN`.
     token: String,
@@ -30,14 +32,15 @@ pub(crate) struct Session {
 }
 
 /// The daemons of this configuration; the API of one answers for itself.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Status {
     /// The daemons.
     daemons: Vec<DaemonStatus>,
 }
 
-pub(crate) async fn describe(call: Call<Nothing, Nothing>) -> Result<Object, ApiError> {
-    Ok(Object(call.page.openapi.clone()))
+pub(crate) async fn describe(_: Call<Nothing, Nothing>) -> Result<Reply, ApiError> {
+    Ok(Reply::Json(OPENAPI.to_vec()))
 }
 
 pub(crate) async fn begin(call: Call<Nothing, Code>) -> Result<Session, ApiError> {

@@ -8,7 +8,6 @@ use gateway::{
     list_offered,
 };
 use registry::Entry;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -27,7 +26,8 @@ const HITS_DEFAULT: usize = 20;
 const LISTED_MAX: usize = 10_000;
 
 /// A search.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SearchQuery {
     /// Words as a model writes them; nothing: a list of every tool, with `{name, purpose, category, changed, hidden}`.
@@ -45,7 +45,8 @@ pub(crate) struct SearchQuery {
 }
 
 /// A call of a tool.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ToolCall {
     /// `SERVER/TOOL`.
@@ -58,7 +59,8 @@ pub(crate) struct ToolCall {
 }
 
 /// A tool to forbid.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Forbidden {
     /// Only for the client with this name; without it, for every client.
@@ -69,7 +71,8 @@ pub(crate) struct Forbidden {
 }
 
 /// The result of a call.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct CallResult {
     pub(crate) is_error: bool,
     pub(crate) text: String,

@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeMap, fs, io, path::Path};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::histogram::Histogram;
@@ -81,7 +80,8 @@ pub(super) struct Sessions {
 }
 
 /// The first calls of one of the three tools in the sessions of a client.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct FirstUses {
     /// The sessions that used it.

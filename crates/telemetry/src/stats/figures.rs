@@ -2,7 +2,6 @@
 
 use std::{cmp::Reverse, collections::BTreeMap, io, path::Path};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -16,7 +15,8 @@ use files::clock::days_before;
 pub const COMMAND_LINE: &str = "(command line)";
 
 /// The grouping of statistics.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum By {
     /// By tool, as `server/tool`.
@@ -31,7 +31,8 @@ pub enum By {
 }
 
 /// The statistics of some days.
-#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Figures {
     /// One line per group, the most calls first; days are in order.
     pub lines: Vec<CallFigures>,
@@ -55,7 +56,8 @@ pub struct Figures {
 }
 
 /// Calls that are counted together. Tokens are estimated from bytes.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CallFigures {
     /// The name of the group.
     pub name: String,
@@ -83,7 +85,8 @@ pub struct CallFigures {
 }
 
 /// Searches of all clients.
-#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Searches {
     /// The number of searches.
     #[serde(rename = "searches")]
@@ -97,7 +100,8 @@ pub struct Searches {
 }
 
 /// The words of a search that found nothing.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AskedWords {
     /// The words.
     pub words: String,
