@@ -9,6 +9,7 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
 };
 
+use http_core::is_loopback;
 use reqwest::{
     Url,
     dns::{Addrs, Name, Resolve, Resolving},
@@ -95,10 +96,6 @@ pub(crate) fn with_path(url: &Url, path: &str) -> Url {
     url.set_query(None);
     url.set_fragment(None);
     url
-}
-
-pub(crate) fn is_loopback(host: &str) -> bool {
-    host == "localhost" || literal(host).is_some_and(|ip| ip.is_loopback())
 }
 
 fn literal(host: &str) -> Option<IpAddr> {

@@ -7,10 +7,9 @@ use std::{
     process::{Command, Stdio},
 };
 
+use http_core::is_loopback;
 use processes::{BROWSER_OPENERS, DESKTOP_VARIABLES, keep_apart};
 use reqwest::Url;
-
-use crate::address::is_loopback;
 
 /// Returns true if there is a browser that the person would see: not over SSH, nor without a desktop.
 pub fn can_open_browser(variable: impl Fn(&str) -> Option<OsString>) -> bool {

@@ -32,7 +32,6 @@ mod scopes;
 mod settings;
 mod store;
 mod token;
-mod trust;
 mod verifier;
 mod web;
 
@@ -47,5 +46,4 @@ pub use person::{AddressReceiver, HostedRedirects, LoginMethod, Person};
 pub use record::{Grant, Record};
 pub use settings::{Assertion, CallbackHost, GrantKind, IdentityProvider, LoginSettings, Resource};
 pub use store::{RecordFile, RenamedLogins, StoreError};
-pub use trust::http_client_builder;
 pub use verifier::{Verified, Verifier, VerifyError};

@@ -350,7 +350,7 @@ mod tests {
         let answer = |status: u16, code: &str| HttpResponse {
             status: StatusCode::from_u16(status).unwrap(),
             headers: HeaderMap::new(),
-            body: json!({"error": code}).to_string().into_bytes(),
+            body: json!({"error": code}).to_string().into(),
             sent: printable::Redactor::default(),
         };
         let refused = |status, code| read(&answer(status, code)).err().unwrap();

@@ -3,16 +3,16 @@
 
 use std::{sync::Arc, time::Duration};
 
-use futures::StreamExt as _;
-use http::{HeaderMap, StatusCode, header};
+use bytes::Bytes;
+use http::{HeaderMap, Method, StatusCode, header};
+use http_core::{Document, Fetcher, client_builder_for};
 use printable::Redactor;
-use reqwest::{Client, RequestBuilder, Response, Url, redirect::Policy};
+use reqwest::{RequestBuilder, Url, redirect::Policy};
 use serde_json::Value;
 
 use crate::{
-    address::{Reach, is_loopback, shown},
+    address::{Reach, shown},
     error::{self, LoginError},
-    trust::http_client_builder,
 };
 
 /// The timeout, from the first byte sent to the last byte read.
@@ -26,7 +26,7 @@ const REDIRECTS_MAX: usize = 3;
 /// Sends requests to one server and to those that it names.
 #[derive(Debug, Clone)]
 pub(crate) struct HttpClient {
-    client: Client,
+    fetcher: Fetcher,
     reach: Reach,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct HttpClient {
 pub(crate) struct HttpResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
-    pub(crate) body: Vec<u8>,
+    pub(crate) body: Bytes,
     /// The secrets of the request, which the texts of the response may repeat.
     pub(crate) sent: Redactor,
 }
@@ -86,16 +86,14 @@ impl HttpClient {
     /// Makes a client for requests on behalf of the server at this address.
     pub(crate) async fn of(server: &Url) -> Result<Self, LoginError> {
         let reach = Reach::of(server).await;
-        let mut builder = http_client_builder()
-            .timeout(WAIT)
+        let builder = client_builder_for(server)
             .redirect(Policy::none())
             .dns_resolver(Arc::new(reach.clone()));
-        if is_loopback(server.host_str().unwrap_or_default()) {
-            // The loopback address of a network proxy is another machine's.
-            builder = builder.no_proxy();
-        }
-        let client = builder.build().map_err(|error| fail(server, &error))?;
-        Ok(Self { client, reach })
+        let fetcher = Fetcher::new(builder, WAIT, BODY_BYTES_MAX);
+        Ok(Self {
+            fetcher: fetcher.map_err(|why| fail(server, &why))?,
+            reach,
+        })
     }
 
     pub(crate) fn check(&self, url: &Url) -> Result<(), LoginError> {
@@ -106,7 +104,7 @@ impl HttpClient {
     pub(crate) async fn get(&self, url: &Url) -> Result<HttpResponse, LoginError> {
         let mut url = url.clone();
         for _ in 0..=REDIRECTS_MAX {
-            let request = self.client.get(url.clone());
+            let request = self.fetcher.request(Method::GET, &url);
             let request = request.header(header::ACCEPT, "application/json");
             let answer = self.send(&url, request).await?;
             let location = answer.headers.get(header::LOCATION);
@@ -133,8 +131,8 @@ impl HttpClient {
         headers: HeaderMap,
     ) -> Result<HttpResponse, LoginError> {
         let mut request = self
-            .client
-            .post(url.clone())
+            .fetcher
+            .request(Method::POST, url)
             .headers(headers)
             .header(header::ACCEPT, "application/json")
             .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
@@ -156,8 +154,8 @@ impl HttpClient {
         headers: HeaderMap,
     ) -> Result<HttpResponse, LoginError> {
         let request = self
-            .client
-            .post(url.clone())
+            .fetcher
+            .request(Method::POST, url)
             .header(header::ACCEPT, "application/json, text/event-stream")
             .headers(headers)
             .json(body);
@@ -166,12 +164,13 @@ impl HttpClient {
 
     async fn send(&self, url: &Url, request: RequestBuilder) -> Result<HttpResponse, LoginError> {
         self.check(url)?;
-        let response = request.send().await.map_err(|error| fail(url, &error))?;
-        let (status, headers) = (response.status(), response.headers().clone());
-        let body = read(response).await.map_err(|why| LoginError::Http {
-            url: shown(url),
-            why,
-        })?;
+        let sent = self.fetcher.send(request).await;
+        let document = sent.map_err(|why| fail(url, &why))?;
+        let Document {
+            status,
+            headers,
+            body,
+        } = document;
         Ok(HttpResponse {
             status,
             headers,
@@ -190,42 +189,11 @@ fn redactor_of(form: &[(&str, &str)], login: Option<(&str, &str)>) -> Redactor {
     Redactor::new(secrets.map(|(_, value)| (*value).to_owned()))
 }
 
-async fn read(response: Response) -> Result<Vec<u8>, String> {
-    let is_stream = response.headers().get(header::CONTENT_TYPE);
-    let is_stream = is_stream.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
-    let mut body = Vec::new();
-    if is_stream {
-        // The stream may never end, and its content is not needed.
-        return Ok(body);
-    }
-    let mut chunks = response.bytes_stream();
-    while let Some(chunk) = chunks.next().await {
-        let chunk = chunk.map_err(|error| describe(&error.without_url()))?;
-        if body.len() + chunk.len() > BODY_BYTES_MAX {
-            return Err(format!("its response has more than {BODY_BYTES_MAX} bytes"));
-        }
-        body.extend_from_slice(&chunk);
-    }
-    Ok(body)
-}
-
-fn fail(url: &Url, error: &reqwest::Error) -> LoginError {
+fn fail(url: &Url, why: &str) -> LoginError {
     LoginError::Http {
         url: shown(url),
-        why: describe(error),
+        why: error::shown(why),
     }
-}
-
-/// Returns the innermost cause: the outer ones only say "error sending request".
-fn describe(error: &reqwest::Error) -> String {
-    if error.is_timeout() {
-        return format!("no response within {} s", WAIT.as_secs());
-    }
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(next) = cause.source() {
-        cause = next;
-    }
-    error::shown(&cause.to_string())
 }
 
 pub(crate) fn encode(form: &[(&str, &str)]) -> String {
@@ -258,7 +226,7 @@ mod tests {
             headers: HeaderMap::new(),
             body: json!({"error": "invalid_grant", "error_description": said})
                 .to_string()
-                .into_bytes(),
+                .into(),
             sent: redactor_of(&form, Some(("client-of-ours", "hunter22"))),
         };
         assert_eq!(

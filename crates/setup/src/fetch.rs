@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use reqwest::{Client, StatusCode, Url, redirect::Policy};
+use http_core::{Fetcher, client_builder_for, is_loopback, stays_at_origin};
+use reqwest::{Method, StatusCode, Url, redirect::Policy};
 use serde_json::Value;
 
 /// The timeout, from the first byte sent to the last byte read.
@@ -37,7 +38,7 @@ pub enum FetchError {
 pub(crate) fn parse(text: &str) -> Result<Url, FetchError> {
     let refuse = || FetchError::Address(printable::one_line_of(text, 200));
     let url = Url::parse(text).map_err(|_| refuse())?;
-    let is_here = matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
+    let is_here = is_loopback(url.host_str().unwrap_or_default());
     let is_safe = url.scheme() == "https" || url.scheme() == "http" && is_here;
     let has_login = !url.username().is_empty() || url.password().is_some();
     if is_safe && url.host_str().is_some() && !has_login {
@@ -53,24 +54,21 @@ pub(crate) async fn json(url: &Url) -> Result<Value, FetchError> {
         url: shown(url),
         why: printable::one_line_of(&why, 300),
     };
-    let is_here = url.scheme() == "http";
     let policy = Policy::custom(|attempt| {
-        let first = attempt.previous().first().map(Url::origin);
-        if attempt.previous().len() > REDIRECTS_MAX || first != Some(attempt.url().origin()) {
-            attempt.stop()
-        } else {
+        if stays_at_origin(&attempt, REDIRECTS_MAX) {
             attempt.follow()
+        } else {
+            attempt.stop()
         }
     });
-    let builder = Client::builder().timeout(WAIT).redirect(policy);
-    // The loopback address of a network proxy is another machine's.
-    let builder = if is_here { builder.no_proxy() } else { builder };
-    let client = builder.build().map_err(|error| fail(describe(&error)))?;
-    let agent = concat!("proxy/", env!("CARGO_PKG_VERSION"));
-    let request = client.get(url.clone()).header("accept", "application/json");
-    let sent = request.header("user-agent", agent).send().await;
-    let mut answer = sent.map_err(|error| fail(describe(&error)))?;
-    match answer.status() {
+    let builder = client_builder_for(url)
+        .user_agent(concat!("proxy/", env!("CARGO_PKG_VERSION")))
+        .redirect(policy);
+    let fetcher = Fetcher::new(builder, WAIT, BODY_BYTES_MAX).map_err(fail)?;
+    let request = fetcher.request(Method::GET, url);
+    let request = request.header("accept", "application/json");
+    let document = fetcher.send(request).await.map_err(fail)?;
+    match document.status {
         StatusCode::OK => {}
         StatusCode::NOT_FOUND => return Err(FetchError::Missing(shown(url))),
         status if status.is_redirection() => {
@@ -80,18 +78,8 @@ pub(crate) async fn json(url: &Url) -> Result<Value, FetchError> {
         }
         status => return Err(fail(format!("HTTP {status}"))),
     }
-    let mut bytes = Vec::new();
-    while let Some(chunk) = answer
-        .chunk()
-        .await
-        .map_err(|error| fail(describe(&error)))?
-    {
-        if bytes.len() + chunk.len() > BODY_BYTES_MAX {
-            return Err(fail(format!("its answer has over {BODY_BYTES_MAX} bytes")));
-        }
-        bytes.extend_from_slice(&chunk);
-    }
-    serde_json::from_slice(&bytes).map_err(|error| fail(format!("its answer is no JSON: {error}")))
+    serde_json::from_slice(&document.body)
+        .map_err(|error| fail(format!("its answer is no JSON: {error}")))
 }
 
 /// The address without its query, which may be long.
@@ -99,14 +87,6 @@ fn shown(url: &Url) -> String {
     let mut url = url.clone();
     url.set_query(None);
     printable::one_line_of(url.as_str(), 300)
-}
-
-fn describe(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    cause.to_string()
 }
 
 #[cfg(test)]

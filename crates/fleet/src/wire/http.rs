@@ -2,11 +2,11 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use bytes::{Bytes, BytesMut};
-use futures::StreamExt as _;
+use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method, StatusCode, header};
+use http_core::{ReadError, client_builder_for, read_response, stays_at_origin};
 use jsonrpc::one_line;
-use oauth::{Bearer, Challenge, Credential, CredentialError, http_client_builder};
+use oauth::{Bearer, Challenge, Credential, CredentialError};
 use printable::{Redaction, Redactor};
 use reqwest::{
     Client, Request, RequestBuilder, Response, Url,
@@ -228,21 +228,11 @@ fn carry(bearer: &Bearer, method: &Method, url: &Url) -> Vec<(HeaderName, Header
 
 /// Creates an HTTP client with the proxies of the environment (`HTTPS_PROXY`, `NO_PROXY` and so on).
 fn client(url: &Url) -> Result<Client, reqwest::Error> {
-    let mut builder = http_client_builder()
+    client_builder_for(url)
         .connect_timeout(CONNECT_TIMEOUT)
         .dns_resolver(Arc::new(Lookup))
-        .redirect(Policy::custom(redirect));
-    if is_loopback(url) {
-        // For a proxy, the loopback address is another machine.
-        builder = builder.no_proxy();
-    }
-    builder.build()
-}
-
-fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
-    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+        .redirect(Policy::custom(redirect))
+        .build()
 }
 
 /// Follows a redirect only if the method and the origin stay the same. The headers are secrets, and
@@ -252,9 +242,7 @@ fn redirect(attempt: Attempt<'_>) -> Action {
         attempt.status(),
         StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT
     );
-    let from = attempt.previous().last();
-    let stays = from.is_some_and(|from| from.origin() == attempt.url().origin());
-    if keeps_method && stays && attempt.previous().len() <= REDIRECTS_MAX {
+    if keeps_method && stays_at_origin(&attempt, REDIRECTS_MAX) {
         attempt.follow()
     } else {
         attempt.stop()
@@ -355,25 +343,9 @@ pub(super) fn is_event_stream(response: &Response) -> bool {
         .is_some_and(|kind| kind.starts_with("text/event-stream"))
 }
 
-/// The reason why a body was not read completely.
-#[derive(Debug)]
-pub(super) enum BodyError {
-    TooLong,
-    Http(reqwest::Error),
-}
-
 /// Reads a body, on one line.
-pub(super) async fn read_body(response: Response, bytes_max: usize) -> Result<Bytes, BodyError> {
-    let mut body = BytesMut::new();
-    let mut chunks = response.bytes_stream();
-    while let Some(chunk) = chunks.next().await {
-        let chunk = chunk.map_err(BodyError::Http)?;
-        if body.len() + chunk.len() > bytes_max {
-            return Err(BodyError::TooLong);
-        }
-        body.extend_from_slice(&chunk);
-    }
-    Ok(one_line(body.freeze()))
+pub(super) async fn read_body(response: Response, bytes_max: usize) -> Result<Bytes, ReadError> {
+    read_response(response, bytes_max).await.map(one_line)
 }
 
 #[cfg(test)]

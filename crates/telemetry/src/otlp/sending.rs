@@ -1,9 +1,10 @@
 //! One request to a collector, and the meaning of its response.
 
-use std::{error::Error, time::Duration};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http_core::{client_builder_for, describe, read_response};
 use reqwest::{Client, Response, Url, redirect::Policy};
 
 use crate::otlp::wire;
@@ -49,16 +50,13 @@ impl Collector {
         };
         let url = Url::parse(&whole)
             .map_err(|error| format!("`endpoint` is not a valid address: {error}"))?;
-        let mut builder = Client::builder()
+        let client = client_builder_for(&url)
             .timeout(ANSWER_WAIT)
             .default_headers(read_headers(headers)?)
             // A header may be a secret, and is meant for that address alone.
-            .redirect(Policy::none());
-        if is_loopback(&url) {
-            // The loopback address of a network proxy is another machine's.
-            builder = builder.no_proxy();
-        }
-        let client = builder.build().map_err(|error| describe(&error))?;
+            .redirect(Policy::none())
+            .build()
+            .map_err(|error| describe(&error))?;
         Ok(Self { client, url })
     }
 
@@ -73,7 +71,7 @@ impl Collector {
         match request.body(body).send().await {
             Ok(response) => read(response).await,
             Err(error) => SendOutcome::Away {
-                why: describe(&error.without_url()),
+                why: describe(&error),
                 pause: Duration::ZERO,
             },
         }
@@ -84,9 +82,9 @@ impl Collector {
 async fn read(response: Response) -> SendOutcome {
     let status = response.status();
     if status.is_success() {
-        let body = read_body(response).await;
+        let body = read_response(response, ANSWER_BYTES_MAX).await;
         return SendOutcome::Taken {
-            rejected: wire::read_rejected(&body),
+            rejected: wire::read_rejected(&body.unwrap_or_default()),
         };
     }
     let why = format!("HTTP {status}");
@@ -100,17 +98,6 @@ async fn read(response: Response) -> SendOutcome {
         },
         _ => SendOutcome::Refused { why },
     }
-}
-
-async fn read_body(mut response: Response) -> Vec<u8> {
-    let mut body = Vec::new();
-    while let Ok(Some(part)) = response.chunk().await {
-        body.extend_from_slice(&part);
-        if body.len() > ANSWER_BYTES_MAX {
-            return Vec::new();
-        }
-    }
-    body
 }
 
 /// Returns the pause of `Retry-After`, if it is given in seconds.
@@ -133,23 +120,6 @@ fn read_headers(headers: &[(String, String)]) -> Result<HeaderMap, String> {
         read.insert(key, value);
     }
     Ok(read)
-}
-
-fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
-    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
-}
-
-/// Returns an error with its causes; the last one is the most specific.
-fn describe(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use std::sync::{
 use bytes::Bytes;
 use futures::{FutureExt as _, Stream, StreamExt as _, stream::BoxStream};
 use http::{Method, StatusCode, header};
+use http_core::ReadError;
 use jsonrpc::{Cap, Message, ProtocolError, events::EventReader};
 use parking_lot::Mutex;
 use reqwest::{RequestBuilder, Response};
@@ -31,7 +32,7 @@ use super::{
     super::{
         address::Headers,
         handshake::HandshakeError,
-        http::{BodyError, HttpRefusal, SendError, Site, header_text, is_event_stream, read_body},
+        http::{HttpRefusal, SendError, Site, header_text, is_event_stream, read_body},
         obstacle::Obstacle,
     },
     errors::{HttpError, unexpected, without_url},
@@ -153,10 +154,10 @@ impl InterceptingClient {
         }
         let body = read_body(response, bytes_max).await;
         let body = body.map_err(|error| match error {
-            BodyError::TooLong => StreamableHttpError::ResponseBodyTooLarge {
+            ReadError::TooLong => StreamableHttpError::ResponseBodyTooLarge {
                 max_size: bytes_max,
             },
-            BodyError::Http(error) => without_url(error),
+            ReadError::Http(error) => without_url(error),
         })?;
         let answer = self.read_answer(&body, context)?;
         Ok(StreamableHttpPostResponse::Json(answer, session))
