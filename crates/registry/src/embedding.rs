@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 
 pub(crate) use stored_vectors::{FILE, StoredVectors};
 pub(crate) use vector::Vector;
-pub(crate) use vectors::{Embeddings, Similar};
+pub(crate) use vectors::{Embeddings, REQUEST_DISTANCE, Similar};
 pub(crate) use work::Work;
 
 /// A handle to the encoder, which is loaded on first use. The configuration can turn it off.

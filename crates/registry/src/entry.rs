@@ -7,9 +7,9 @@ use std::sync::{Arc, OnceLock};
 
 use tool::{Annotations, ArgumentSettings, Checker, Tool, ToolRef};
 
-use crate::search::Operations;
 use crate::server_rules::Overlay;
 use crate::words;
+use crate::words::Operations;
 
 /// A tool of a [`Generation`](crate::Generation).
 #[derive(Debug)]

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::disk::Disk;
 use crate::embedding::{LazyEncoder, Vector};
 use crate::limits::{LEARNED_A_TOOL_MAX, LEARNED_MAX};
-use crate::search::ParsedQuery;
+use crate::words::ParsedQuery;
 use crate::{Entry, RegistryError};
 
 /// The requests learned from the calls of all clients. Learning accesses memory only;

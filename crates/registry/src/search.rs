@@ -7,19 +7,16 @@ use tool::ToolRef;
 use crate::generation::Generation;
 use crate::limits::{HITS_MAX, LARGE_CATALOGUE, NEAREST_MAX, SECOND_LOOK, STEPS_MAX};
 use crate::search::filter::Filter;
-pub(crate) use crate::search::parsed_query::ParsedQuery;
-use crate::search::parsed_query::QueryWords;
 use crate::search::rank::{Fitting, Ranking};
 use crate::search::search_result::categories;
 use crate::search::sums::Scored;
+use crate::words::{ParsedQuery, QueryWords};
 use crate::{Entry, View};
 
 mod alike;
 mod compound;
 mod filter;
 mod learned;
-mod operation;
-mod parsed_query;
 mod query;
 mod rank;
 mod search_result;
@@ -29,15 +26,12 @@ mod sums;
 mod synonyms;
 mod term;
 mod values;
-mod vocabulary;
 mod weights;
 mod why;
 
 pub use learned::find_lesson;
-pub(crate) use operation::Operations;
 pub use query::{Query, QueryText};
 pub use search_result::{Evidence, Hit, MatchKind, SearchResult, count_categories};
-pub(crate) use weights::REQUEST_DISTANCE;
 
 impl Generation {
     /// Ranks tools for a query. Never fails: if nothing fits, the result says so.

@@ -6,6 +6,13 @@ use unicode_normalization::char::is_combining_mark;
 
 use crate::limits::WORD_CHARS_MAX;
 
+mod operation;
+mod parsed_query;
+pub(crate) mod vocabulary;
+
+pub(crate) use operation::Operations;
+pub(crate) use parsed_query::{ParsedQuery, QueryWord, QueryWords};
+
 /// One word, or the joined form of an identifier.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Word {
@@ -14,6 +21,12 @@ pub(crate) struct Word {
     pub(crate) stem: String,
     /// `createissue` of `create_issue`: beside its parts, never instead of them.
     pub(crate) is_joined: bool,
+}
+
+/// Lower case, without the punctuation around it.
+pub(crate) fn bare(token: &str) -> String {
+    let word = token.trim_matches(|c: char| !c.is_alphanumeric());
+    word.to_lowercase()
 }
 
 /// The words of a text in their order, identifiers as their parts and joined.

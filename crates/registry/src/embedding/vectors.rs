@@ -10,7 +10,9 @@ use crate::embedding::stored_vectors::StoredVectors;
 use crate::embedding::vector::{self, Vector};
 use crate::embedding::views::{EncodedText, TextKey};
 use crate::loaded_tools::KnownServer;
-use crate::search::REQUEST_DISTANCE;
+
+/// The amount by which a query is more similar to a request than to a definition.
+pub(crate) const REQUEST_DISTANCE: f32 = 0.035;
 
 /// The vectors of a generation's visible tools in order, followed by those of their example
 /// requests. They are one array because a query is compared with all of them: 40 MB for 100,000

@@ -8,8 +8,8 @@ use crate::entry::Entry;
 use crate::limits::{
     DESCRIPTION_CHARS_INDEXED, ENUM_VALUES_INDEXED, PARAMETER_CHARS_INDEXED, PARAMETERS_INDEXED,
 };
-use crate::search::ParsedQuery;
 use crate::words;
+use crate::words::ParsedQuery;
 
 #[derive(Debug, Default)]
 pub(super) struct ToolWords {

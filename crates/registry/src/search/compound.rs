@@ -7,12 +7,12 @@ use tool::ToolRef;
 use crate::Entry;
 use crate::generation::Generation;
 use crate::search::filter::Filter;
-use crate::search::parsed_query::ParsedQuery;
 use crate::search::query::Query;
 use crate::search::rank::Ranking;
 use crate::search::search_result::{MatchKind, SearchResult};
 use crate::search::steps::split_steps;
 use crate::search::sums::Scored;
+use crate::words::ParsedQuery;
 
 /// Returns the answer, if the text names several steps that different tools serve; and the steps that
 /// no tool serves, if one serves another.

@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::embedding::Vector;
+use crate::embedding::{REQUEST_DISTANCE, Vector};
 use crate::feedback::{Learned, LearnedRequest};
 use crate::generation::Generation;
 use crate::index::IndexField;
 use crate::limits::QUERY_CHARS_MAX;
-use crate::search::parsed_query::ParsedQuery;
 use crate::search::sums::{Scored, share};
-use crate::search::vocabulary::is_request_word;
-use crate::search::weights::{LEARNED_GAIN_MAX, LEARNED_LIFT, LEARNED_SHARE_MIN, REQUEST_DISTANCE};
+use crate::search::weights::{LEARNED_GAIN_MAX, LEARNED_LIFT, LEARNED_SHARE_MIN};
+use crate::words::ParsedQuery;
+use crate::words::vocabulary::is_request_word;
 use crate::words::{self, Word};
 
 /// Returns the words of a request that a call may teach: those that occur in the text of some tool, and

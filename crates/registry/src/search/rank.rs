@@ -14,8 +14,6 @@ use crate::generation::Generation;
 use crate::index::IndexField;
 use crate::limits::SECOND_LOOK;
 use crate::search::learned;
-use crate::search::operation::Operations;
-use crate::search::parsed_query::QueryWords;
 use crate::search::sums::{Scored, Sums, share};
 use crate::search::synonyms;
 use crate::search::term::Term;
@@ -27,6 +25,8 @@ use crate::search::weights::{
     ODDS_SURE, OURS_COVERAGE_MIN, OURS_SHARE_MIN, SCORE_SHARE_MIN, SERVER_ABOUT, SERVER_NAMED,
     SERVER_NEAR, SERVER_SIZE, SERVER_SPELT, SURE, TEXTS_MIN, WORDS_WEIGHT,
 };
+use crate::words::Operations;
+use crate::words::QueryWords;
 use crate::{Entry, Learned};
 
 /// The tools that fit a query.

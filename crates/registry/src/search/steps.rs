@@ -1,8 +1,8 @@
 //! Splits a request that names several steps into one text per step.
 
 use crate::limits::{PARTS_MAX, QUERY_CHARS_MAX};
-use crate::search::vocabulary::{VOCABULARY, is_general_verb, is_request_word};
-use crate::words;
+use crate::words::vocabulary::{VOCABULARY, is_general_verb, is_request_word};
+use crate::words::{self, bare};
 
 /// Returns the steps of a request in their order, or nothing for a request for one thing.
 ///
@@ -95,12 +95,6 @@ fn says_enough(tokens: &[&str]) -> bool {
     let mut telling = words.filter(|word| !word.is_joined && !is_empty_word(&word.exact));
     let first = telling.next();
     first.is_some_and(|first| !is_general_verb(&first.exact) || telling.next().is_some())
-}
-
-/// Lower case, without the punctuation around it.
-pub(super) fn bare(token: &str) -> String {
-    let word = token.trim_matches(|c: char| !c.is_alphanumeric());
-    word.to_lowercase()
 }
 
 /// One of several verbs with one object: `insert, update, or delete records`.

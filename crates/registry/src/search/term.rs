@@ -1,10 +1,10 @@
 //! One word of a query in the catalogue: the tools that contain it, and its weight.
 
 use crate::index::{Index, IndexField};
-use crate::search::parsed_query::QueryWord;
-use crate::search::vocabulary::is_general_verb;
 use crate::search::weights::{B, K1, PREFIX_TRUST, RELATIVE_TRUST, SLIP_TRUST};
 use crate::search::{spelling, synonyms};
+use crate::words::QueryWord;
+use crate::words::vocabulary::is_general_verb;
 
 #[derive(Debug)]
 pub(super) struct Term {

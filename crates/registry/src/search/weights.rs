@@ -65,8 +65,6 @@ pub(super) const COVERAGE_NEAR: f32 = 0.13;
 pub(super) const OURS_SHARE_MIN: f32 = 0.9;
 /// The share of a query that one of our tools must cover to fit a search by words alone.
 pub(super) const OURS_COVERAGE_MIN: f32 = 0.5;
-/// The amount by which a query is more similar to a request than to a definition.
-pub(crate) const REQUEST_DISTANCE: f32 = 0.035;
 /// The most that learned requests add to a similarity, so that a clearly better tool stays first; without
 /// embeddings, to the factor of the words, from this share of words in common.
 pub(super) const LEARNED_GAIN_MAX: f32 = 0.2;

@@ -2,7 +2,6 @@
 
 use crate::Entry;
 use crate::generation::Generation;
-use crate::search::parsed_query::{ParsedQuery, QueryWords};
 use crate::search::query::Query;
 use crate::search::rank::Ranking;
 use crate::search::search_result::{Evidence, SearchResult};
@@ -10,6 +9,7 @@ use crate::search::sums::coverage_factor;
 use crate::search::term::{Term, saturation};
 use crate::search::values;
 use crate::search::weights::COVERED_WEIGHT;
+use crate::words::{ParsedQuery, QueryWords};
 
 /// Adds the evidence to every hit of a request in words.
 pub(super) fn explain(
