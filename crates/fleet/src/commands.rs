@@ -1,6 +1,5 @@
 //! Command-line programs as tools (0036): the schema of a command, and the words of one call.
 
-mod runner;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -10,8 +9,6 @@ use serde_json::{Map, Value, json};
 
 use self::words::{CommandWord, Placeholder};
 use crate::Template;
-
-pub(crate) use runner::CommandRunner;
 
 /// One table `[commands.NAME]` of the configuration.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -38,13 +35,13 @@ pub struct CommandDefinition {
 /// A command-line program as a tool. It is always checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandTool {
-    name: String,
+    pub(crate) name: String,
     /// Its element of `tools/list`.
-    listed: Value,
-    program: Template,
+    pub(crate) listed: Value,
+    pub(crate) program: Template,
     words: Vec<CommandWord>,
     stdin: Option<CommandWord>,
-    ok_codes: Vec<i32>,
+    pub(crate) ok_codes: Vec<i32>,
 }
 
 /// The programs that are the tools of one server, and what they share.
@@ -143,7 +140,7 @@ impl CommandTool {
     }
 
     /// Returns the arguments of one call and its stdin, or the reason why it cannot be made.
-    fn fill(
+    pub(crate) fn fill(
         &self,
         arguments: &Map<String, Value>,
     ) -> Result<(Vec<Template>, Option<Template>), String> {

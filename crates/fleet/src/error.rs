@@ -8,8 +8,8 @@ use tool::ServerName;
 
 use crate::{
     awaited::{Awaited, LoginNeeded},
+    obstacle::Obstacle,
     request::Refusal,
-    wire::Obstacle,
 };
 
 /// Tells if a call that failed may have been executed. Only `No` is safe to retry.

@@ -17,7 +17,7 @@ use crate::{
     asking::Asking,
     channel::CallChannel,
     child::{Pipes, Running},
-    commands::CommandRunner,
+    command_runner::CommandRunner,
     connection::Connection,
     error::{Denied, Failure, RequestError},
     limits::{EXIT_REASON_WAIT, ORPHAN_ANSWER_WAIT},

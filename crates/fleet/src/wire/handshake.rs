@@ -26,11 +26,12 @@ use serde_json::{Value, json};
 use tokio_util::task::AbortOnDropHandle;
 use tool::Capability;
 
-use super::{listen, obstacle::Obstacle, pipes::PipeTransport};
+use super::{listen, pipes::PipeTransport};
 use crate::{
     ServerInfo, Spoken,
     asking::Asking,
     error::{Denied, describe},
+    obstacle::Obstacle,
     request::{Origin, OwnMember, Request},
     roots::Roots,
 };

@@ -13,11 +13,11 @@ use reqwest::{
     redirect::{Action, Attempt, Policy},
 };
 
-use super::{
-    address::{Address, AddressSource, RenewableAddress},
+use super::address::{Address, AddressSource, RenewableAddress};
+use crate::{
+    error::{Denied, describe},
     obstacle::{Lookup, Obstacle},
 };
-use crate::error::{Denied, describe};
 
 /// The timeout of a connection, TLS included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);

@@ -30,7 +30,6 @@ use super::{
     handshake::{HandshakeError, open_session},
     http::{HttpRefusal, Site, is_event_stream},
     line_connection::{HttpSide, LineConnection},
-    obstacle::Obstacle,
     pipes::PipeTransport,
 };
 use crate::{
@@ -38,6 +37,7 @@ use crate::{
     asking::Asking,
     channel::{self, CallChannel},
     limits::LIST_BYTES_MAX,
+    obstacle::Obstacle,
 };
 
 /// The timeout of the event with the URL for posts. A stream without it is something else.

@@ -33,7 +33,6 @@ use super::{
         address::Headers,
         handshake::HandshakeError,
         http::{HttpRefusal, SendError, Site, header_text, is_event_stream, read_body},
-        obstacle::Obstacle,
     },
     errors::{HttpError, unexpected, without_url},
     events::read_events,
@@ -45,6 +44,7 @@ use crate::{
     channel,
     error::{Denied, RequestError, describe},
     limits::LIST_BYTES_MAX,
+    obstacle::Obstacle,
     pending::PendingRequests,
     request::bytes_max,
 };

@@ -27,7 +27,8 @@ use super::{
 use crate::{
     CallError, CallServers, Lifecycle, ListServers, Ran, Surroundings, TIMEOUT_DEFAULT,
     error::{Denied, RequestError},
-    wire::{HandshakeError, Obstacle},
+    obstacle::Obstacle,
+    wire::HandshakeError,
 };
 #[cfg(unix)]
 use crate::{Fleet, Template};

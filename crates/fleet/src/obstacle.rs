@@ -27,7 +27,7 @@ pub(crate) enum Obstacle {
 
 impl Obstacle {
     /// Returns the obstacle of an unsuccessful response.
-    pub(super) fn of_status(status: StatusCode) -> Option<Self> {
+    pub(crate) fn of_status(status: StatusCode) -> Option<Self> {
         match status {
             StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => Some(Self::NoEndpoint),
             status if status.is_redirection() => Some(Self::Redirected),
@@ -37,7 +37,7 @@ impl Obstacle {
     }
 
     /// Returns the obstacle of a request without a response.
-    pub(super) fn of_error(error: &(dyn Error + 'static)) -> Option<Self> {
+    pub(crate) fn of_error(error: &(dyn Error + 'static)) -> Option<Self> {
         successors(Some(error), |&error| error.source()).find_map(Self::of_cause)
     }
 
@@ -66,7 +66,7 @@ impl Obstacle {
 }
 
 /// The system's lookup of names, with an error type of its own.
-pub(super) struct Lookup;
+pub(crate) struct Lookup;
 
 impl Resolve for Lookup {
     fn resolve(&self, name: Name) -> Resolving {

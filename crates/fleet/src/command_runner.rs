@@ -8,9 +8,9 @@ use processes::Pace;
 use serde_json::{Map, Value, json};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{CommandSet, CommandTool};
 use crate::{
-    Failure, Launch, Request, ServerSpec, Surroundings, Template, Variables,
+    CommandSet, CommandTool, Failure, Launch, Request, ServerSpec, Surroundings, Template,
+    Variables,
     child::{Finished, Running},
     connection::Connection,
     environment::expand,
