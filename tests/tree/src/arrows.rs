@@ -20,6 +20,9 @@ pub(crate) struct Written {
     pub(crate) crates: BTreeMap<String, Crate>,
     /// Crates whose types may be named only in these files.
     pub(crate) only_in: BTreeMap<String, BTreeSet<String>>,
+    /// Files of modules that are still in a circle; no other module may be.
+    #[serde(default)]
+    pub(crate) known_circles: BTreeSet<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -1,4 +1,4 @@
-//! Cycles of files that name each other, and crates that only some files may name.
+//! Cycles of files and of modules that name each other, and crates that only some files may name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,21 +11,18 @@ use crate::{
     source::{Crate, SourceFile},
 };
 
-/// Returns the cycles of files, and the files that name a crate reserved for others.
+/// Returns the cycles of files and of modules, and the files that name a crate reserved for others.
 pub(crate) fn wrong(written: &Written, crates: &[Crate]) -> Vec<String> {
     let circles = crates.iter().flat_map(of_crate);
     let mut wrong: Vec<String> = circles
-        .map(|circle| {
-            let files: Vec<&str> = circle.iter().map(String::as_str).collect();
-            format!("a circle of files: {}", files.join(", "))
-        })
+        .map(|circle| format!("a circle of files: {}", join(&circle)))
         .collect();
+    wrong.extend(of_siblings(written, crates));
     for of in crates {
         let types = inherent_methods(of);
         wrong.extend(types.iter().filter_map(|(name, files)| {
-            let circles = of_methods(of, files).into_iter();
-            let circles: Vec<String> = circles.map(|files| files.join(", ")).collect();
-            let circle = circles.first()?;
+            let mut circles = of_methods(of, files).into_iter();
+            let circle = join(&circles.next()?);
             Some(format!(
                 "methods of `{name}` call each other in a circle of files: {circle}"
             ))
@@ -33,6 +30,26 @@ pub(crate) fn wrong(written: &Written, crates: &[Crate]) -> Vec<String> {
     }
     wrong.extend(named_elsewhere(written, crates));
     wrong
+}
+
+fn join(circle: &BTreeSet<String>) -> String {
+    let paths: Vec<&str> = circle.iter().map(String::as_str).collect();
+    paths.join(", ")
+}
+
+/// Returns the cycles of modules that are not known, and known ones that are gone.
+fn of_siblings(written: &Written, crates: &[Crate]) -> Vec<String> {
+    let circles: Vec<BTreeSet<String>> = crates.iter().flat_map(of_modules).collect();
+    let new = circles
+        .iter()
+        .filter(|circle| !circle.is_subset(&written.known_circles))
+        .map(|circle| format!("a circle of modules: {}", join(circle)));
+    let gone = written
+        .known_circles
+        .iter()
+        .filter(|path| !circles.iter().any(|circle| circle.contains(*path)))
+        .map(|path| format!("{path} is in no circle: take it out of `known_circles` in {WRITTEN}"));
+    new.chain(gone).collect()
 }
 
 /// The inherent methods of one type in one file.
@@ -88,18 +105,14 @@ fn find_calls(tokens: TokenStream, to: &mut BTreeSet<String>) {
     }
 }
 
-fn of_methods(of: &Crate, files: &BTreeMap<usize, Methods>) -> Vec<Vec<String>> {
+fn of_methods(of: &Crate, files: &BTreeMap<usize, Methods>) -> Vec<BTreeSet<String>> {
     let calls =
         |from: &usize, to: &usize| from != to && !files[from].called.is_disjoint(&files[to].names);
     let edges = files.keys().map(|from| {
         let to = files.keys().filter(|to| calls(from, to)).copied();
         (*from, to.collect())
     });
-    let circles = circles(of.files.len(), &edges.collect()).into_iter();
-    let path = |file: usize| of.files[file].path.clone();
-    circles
-        .map(|circle| circle.into_iter().map(path).collect())
-        .collect()
+    paths_of_circles(of, &edges.collect())
 }
 
 fn named_elsewhere(written: &Written, crates: &[Crate]) -> Vec<String> {
@@ -124,11 +137,44 @@ fn named_elsewhere(written: &Written, crates: &[Crate]) -> Vec<String> {
 }
 
 pub(crate) fn of_crate(of: &Crate) -> Vec<BTreeSet<String>> {
-    let edges = edges(of);
-    let circles = circles(of.files.len(), &edges).into_iter();
-    let name = |file: usize| of.files[file].path.clone();
-    circles
-        .map(|circle| circle.into_iter().map(name).collect())
+    paths_of_circles(of, &edges(of))
+}
+
+/// Returns the cycles of modules with the same parent, by their files. A module is its file with all files
+/// below it.
+fn of_modules(of: &Crate) -> Vec<BTreeSet<String>> {
+    let mut siblings: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+    for (from, to) in edges(of) {
+        let line_of_from = line_of(of, from);
+        for to in to {
+            let mut pairs = line_of_from.iter().zip(line_of(of, to));
+            if let Some((from, to)) = pairs.find(|(from, to)| **from != *to) {
+                siblings.entry(*from).or_default().insert(to);
+            }
+        }
+    }
+    paths_of_circles(of, &siblings)
+}
+
+/// Returns the files of the modules from the root down to this file.
+fn line_of(of: &Crate, file: usize) -> Vec<usize> {
+    let first = of.modules.iter().position(|module| module.file == file);
+    let mut module = first.expect("a file has a module");
+    let mut line = vec![file];
+    while module != 0 {
+        module = of.modules[module].parent;
+        line.push(of.modules[module].file);
+    }
+    line.dedup();
+    line.reverse();
+    line
+}
+
+fn paths_of_circles(of: &Crate, edges: &BTreeMap<usize, BTreeSet<usize>>) -> Vec<BTreeSet<String>> {
+    let path = |file: usize| of.files[file].path.clone();
+    circles(of.files.len(), edges)
+        .into_iter()
+        .map(|circle| circle.into_iter().map(path).collect())
         .collect()
 }
 
@@ -221,6 +267,40 @@ mod tests {
             ],
             &[&["a.rs", "b.rs"]],
         );
+    }
+
+    #[test]
+    fn modules_that_name_each_other_through_files_below_them_are_found() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("a")).unwrap();
+        for (path, text) in [
+            ("lib.rs", "mod a; mod b; mod c; pub struct Root;"),
+            ("a.rs", "mod deep; mod low;"),
+            (
+                "a/deep.rs",
+                "pub struct Deep(crate::b::B, super::low::Low);",
+            ),
+            ("a/low.rs", "pub struct Low(crate::Root);"),
+            ("b.rs", "pub struct B(crate::a::low::Low);"),
+            ("c.rs", "pub struct C(crate::a::low::Low, crate::b::B);"),
+        ] {
+            fs::write(folder.path().join(path), text).unwrap();
+        }
+        let made = Crate::read(folder.path(), "rooms", &folder.path().join("lib.rs"));
+        let made = made.unwrap();
+        assert_eq!(of_crate(&made), Vec::new());
+        let circle = BTreeSet::from(["a.rs", "b.rs"].map(str::to_owned));
+        assert_eq!(of_modules(&made), [circle.clone()]);
+
+        let mut written = Written::default();
+        let crates = [made];
+        let found = of_siblings(&written, &crates);
+        assert_eq!(found, ["a circle of modules: a.rs, b.rs"]);
+        written.known_circles = circle;
+        assert_eq!(of_siblings(&written, &crates), Vec::<String>::new());
+        written.known_circles.insert("c.rs".to_owned());
+        let gone = "c.rs is in no circle: take it out of `known_circles` in .ci/arrows.toml";
+        assert_eq!(of_siblings(&written, &crates), [gone]);
     }
 
     #[test]
