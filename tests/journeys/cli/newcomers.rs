@@ -188,7 +188,6 @@ async fn in_the_file() {
 }
 
 #[tokio::test]
-#[expect(clippy::too_many_lines, reason = "a table")]
 async fn in_a_command() {
     let house = house::<Fake>([]);
     house.write("broken.json", r#"{"mcpServers": {"a": "#);
@@ -271,7 +270,6 @@ async fn in_a_command() {
 }
 
 #[tokio::test]
-#[expect(clippy::too_many_lines, reason = "a table")]
 async fn in_a_program_that_is_started() {
     let house = house::<Fake>([]);
     let script = |name: &str, text: &str, mode: u32| {
