@@ -82,6 +82,3 @@ pub(crate) const TABS_NOTED_EVERY: Duration = Duration::from_mins(1);
 /// between them.
 pub(crate) const PORT_TRIES: usize = 10;
 pub(crate) const PORT_WAIT: Duration = Duration::from_millis(100);
-
-/// The days of figures if the query does not say, today included.
-pub(crate) const DAYS_DEFAULT: u64 = 30;

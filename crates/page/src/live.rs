@@ -167,8 +167,8 @@ impl Tab {
 mod tests {
     use std::pin::{Pin, pin};
 
-    use daemon::page::PageDaemon;
-    use futures::StreamExt as _;
+    use daemon::{page::PageDaemon, status::DaemonStatus};
+    use futures::{FutureExt as _, StreamExt as _};
     use gateway::{Gateway, Settings};
     use serde_json::Value;
 
@@ -185,7 +185,13 @@ mod tests {
 
     fn page(folder: &tempfile::TempDir) -> Arc<PageState> {
         let settings = Settings::in_folder(folder.path().join("state"));
-        let daemon = PageDaemon::of_command(Gateway::new(settings).unwrap());
+        let daemon = PageDaemon {
+            gateway: Gateway::new(settings).unwrap(),
+            status: Arc::new(DaemonStatus::default),
+            attend: Arc::new(|| Box::new(())),
+            stop: CancellationToken::new(),
+            settle: Arc::new(|| futures::future::ready(true).boxed()),
+        };
         Arc::new(PageState::new(daemon, Arc::new(Fixed)))
     }
 
