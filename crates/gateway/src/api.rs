@@ -5,13 +5,15 @@
 
 use std::sync::Arc;
 
-use fleet::{ClusterState, LogWitness};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 use tool::ClientId;
 
+use self::blocking::run_blocking;
 use crate::{clients::Connection, gateway::Gateway};
 
+mod blocking;
+mod caller;
 mod calls;
 mod cluster;
 mod error;
@@ -23,8 +25,9 @@ mod reviews;
 mod servers;
 mod tools;
 
+pub use caller::ApiCaller;
 pub use calls::{Calls, CallsQuery, LoggedCall, list_calls};
-pub use cluster::ClusterRequest;
+pub use cluster::{ClusterReply, ClusterRequest};
 pub use error::ApiError;
 pub use figures::{DAYS_DEFAULT, FiguresAnswer, FiguresQuery, read_figures};
 pub use json_object::JsonObject;
@@ -105,14 +108,8 @@ pub enum ApiReply {
     Types(Vec<(String, String)>),
     /// The outcome of each restart.
     Restarted(Vec<Restarted>),
-    /// The cluster as this node sees it.
-    Cluster(ClusterState),
-    /// The revision of a shared configuration.
-    Shared(u64),
-    /// The servers that were handed over.
-    HandedOver(Vec<String>),
-    /// The lines of this node's audit log that other nodes have.
-    Witnesses(Vec<LogWitness>),
+    /// The reply about the cluster.
+    Cluster(ClusterReply),
     /// The servers, by name.
     Servers(Vec<ServerRow>),
     /// Logged calls.
@@ -127,28 +124,6 @@ pub enum ApiReply {
     Verdict(Verdict),
     /// The request was fulfilled: one sentence.
     Done(String),
-}
-
-/// The sender of a request.
-#[derive(Debug, Clone)]
-pub struct ApiCaller {
-    /// The client that a call belongs to, if servers differ by client.
-    client: Option<ClientId>,
-    /// The name of the sender in logs: `shell` or `page`.
-    transport: &'static str,
-    /// Cancelled when the sender does not wait for the reply any more.
-    gone: CancellationToken,
-}
-
-impl ApiCaller {
-    /// Makes the caller of a page.
-    pub fn page(gone: CancellationToken) -> Self {
-        Self {
-            client: None,
-            transport: "page",
-            gone,
-        }
-    }
 }
 
 /// Answers a request of a command, which is a client until it has its reply.
@@ -195,7 +170,7 @@ pub async fn handle(
         ApiRequest::Restart { servers, waits } => {
             ApiReply::Restarted(servers::restart_all(gateway, servers, waits).await)
         }
-        ApiRequest::Cluster(asked) => cluster::answer(gateway, asked).await?,
+        ApiRequest::Cluster(asked) => ApiReply::Cluster(cluster::answer(gateway, asked).await?),
         ApiRequest::Servers => {
             ApiReply::Servers(run_blocking(gateway, |it| Ok(list_servers(it))).await?)
         }
@@ -213,14 +188,4 @@ pub async fn handle(
         }
         ApiRequest::TestCall(asked) => ApiReply::Verdict(test_call(gateway, asked).await?),
     })
-}
-
-/// Runs the part of a request that reads files, outside the event loop.
-async fn run_blocking<T: Send + 'static>(
-    gateway: &Arc<Gateway>,
-    run: impl FnOnce(&Gateway) -> Result<T, ApiError> + Send + 'static,
-) -> Result<T, ApiError> {
-    let gateway = Arc::clone(gateway);
-    let running = tokio::task::spawn_blocking(move || run(&gateway));
-    running.await.map_err(anyhow::Error::from)?
 }

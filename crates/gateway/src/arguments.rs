@@ -239,6 +239,8 @@ mod tests {
         let of_server = presets.as_object().unwrap().iter().map(read).collect();
         entry.argument_settings =
             tool::ArgumentSettings::new(&of_server, &BTreeMap::new(), &schema.to_string());
+        // The configuration sets no arguments of our own tools.
+        entry.at.server = "s".parse().unwrap();
         Arc::new(entry)
     }
 

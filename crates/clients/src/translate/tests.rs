@@ -132,7 +132,7 @@ fn a_dollar_is_a_variable_where_its_client_says_so() {
         Variables::Dollar,
         json!({"command": "$BIN/x", "args": ["$A", "a$", "$5 and $ 6", "${A:-b}"], "cwd": "$D/e", "env": {"B": "$C-$5"}}),
         &[
-            "${BIN}/x | ${A} | a$ | $5 and $ 6 | ${A:-b}",
+            "${BIN}/x | ${A} | a$$ | $5 and $ 6 | ${A:-b}",
             "B=${C}-$5",
             "in ${D}/e",
         ],

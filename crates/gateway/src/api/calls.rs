@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use telemetry::Filter;
 
-use super::ApiError;
+use super::error::ApiError;
 use crate::gateway::Gateway;
 
 /// The calls of one answer if the query does not say.

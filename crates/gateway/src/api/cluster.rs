@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use fleet::ClusterState;
+use fleet::{ClusterState, LogWitness};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep};
 
-use super::{ApiError, ApiReply};
+use super::error::ApiError;
 use crate::gateway::Gateway;
 
 /// The time that a process which has just begun to connect gets.
@@ -29,10 +29,24 @@ pub enum ClusterRequest {
     Witnesses,
 }
 
+/// The reply to a request about the cluster.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClusterReply {
+    /// The cluster as this node sees it.
+    Status(ClusterState),
+    /// The revision of a shared configuration.
+    Shared(u64),
+    /// The servers that were handed over.
+    HandedOver(Vec<String>),
+    /// The lines of this node's audit log that other nodes have.
+    Witnesses(Vec<LogWitness>),
+}
+
 pub(super) async fn answer(
     gateway: &Gateway,
     request: ClusterRequest,
-) -> Result<ApiReply, ApiError> {
+) -> Result<ClusterReply, ApiError> {
     let Some(node) = gateway.servers.cluster() else {
         let why = "this configuration is not part of a cluster";
         let step = "add a `[cluster]` table, or join one: `proxy cluster join`";
@@ -43,12 +57,12 @@ pub(super) async fn answer(
         sleep(Duration::from_millis(50)).await;
     }
     Ok(match request {
-        ClusterRequest::Status => ApiReply::Cluster(node.state()),
+        ClusterRequest::Status => ClusterReply::Status(node.state()),
         ClusterRequest::Witnesses => {
             while node.state().nodes.len() < 2 && Instant::now() < until {
                 sleep(Duration::from_millis(50)).await;
             }
-            ApiReply::Witnesses(node.witnesses().await)
+            ClusterReply::Witnesses(node.witnesses().await)
         }
         ClusterRequest::Push(text) => {
             let pushed = node.push(text).await;
@@ -58,9 +72,9 @@ pub(super) async fn answer(
             while !is_applied() && Instant::now() < until {
                 sleep(Duration::from_millis(20)).await;
             }
-            ApiReply::Shared(revision)
+            ClusterReply::Shared(revision)
         }
-        ClusterRequest::Drain => ApiReply::HandedOver(node.drain().await),
+        ClusterRequest::Drain => ClusterReply::HandedOver(node.drain().await),
     })
 }
 

@@ -7,7 +7,7 @@ use registry::Generation;
 use serde::{Deserialize, Serialize};
 use telemetry::{By, Figures};
 
-use super::{ApiError, run_blocking};
+use super::{blocking::run_blocking, error::ApiError};
 use crate::gateway::Gateway;
 
 /// The days of figures if the query does not say, today included.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ApiError, JsonObject, explain};
+use super::{error::ApiError, json_object::JsonObject, tools::explain};
 use crate::{
     gateway::Gateway,
     idle_rules::{IdleRuleStatus, list_idle_rules},

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::ApiError;
+use super::error::ApiError;
 use crate::{gateway::Gateway, person_questions::PersonQuestion};
 
 /// An answer to a question, as MCP has it.

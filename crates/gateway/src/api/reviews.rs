@@ -6,7 +6,7 @@ use registry::{DecideError, Review, ShownDefinition, Subject};
 use serde::{Deserialize, Serialize};
 use tool::ServerName;
 
-use super::ApiError;
+use super::error::ApiError;
 use crate::gateway::Gateway;
 
 /// A selection of definitions.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use telemetry::{By, CallCount};
 use tool::ServerName;
 
-use super::DAYS_DEFAULT;
+use super::figures::DAYS_DEFAULT;
 use crate::{
     clients::ConnectedClient,
     gateway::Gateway,

@@ -10,7 +10,7 @@ use serde_json::{
     value::{RawValue, to_raw_value},
 };
 
-use super::{ApiCaller, ApiError};
+use super::{caller::ApiCaller, error::ApiError};
 use crate::{
     built_in::declare_all,
     call_context::CallContext,

@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 use fleet::LogWitness;
-use gateway::api::{ApiReply, ApiRequest, CallsQuery, ClusterRequest, LoggedCall};
+use gateway::api::{ApiReply, ApiRequest, CallsQuery, ClusterReply, ClusterRequest, LoggedCall};
 use serde_json::{Value, json};
 use telemetry::{AuditHead, Broken, Verified};
 
@@ -202,7 +202,9 @@ fn compare(folder: &Path, global: &Global) -> anyhow::Result<Vec<Compared>> {
     let mut witnesses: Vec<LogWitness> = Vec::new();
     with_api(global, Daemon::Started, async |api| {
         let request = ApiRequest::Cluster(ClusterRequest::Witnesses);
-        if let Ok(ApiReply::Witnesses(found)) = api.ask(request, Exit::Nothing).await {
+        if let Ok(ApiReply::Cluster(ClusterReply::Witnesses(found))) =
+            api.ask(request, Exit::Nothing).await
+        {
             witnesses = found;
         }
         Ok(Exit::Success)

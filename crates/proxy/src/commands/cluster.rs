@@ -8,7 +8,7 @@ use clap::Subcommand;
 use config::edit::Document;
 use files::write_whole;
 use fleet::{Availability, ClusterState, NodeState};
-use gateway::api::{ApiReply, ApiRequest, ClusterRequest};
+use gateway::api::{ApiReply, ApiRequest, ClusterReply, ClusterRequest};
 use secrets::{Secret, SecretName};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -78,7 +78,7 @@ fn ask(global: &Global, request: ClusterRequest) -> anyhow::Result<Exit> {
     with_api(global, Daemon::Started, async |api| {
         let request = ApiRequest::Cluster(request);
         match api.ask(request, Exit::Nothing).await? {
-            ApiReply::Cluster(state) => {
+            ApiReply::Cluster(ClusterReply::Status(state)) => {
                 if global.json {
                     report::print_json(&json!(state));
                 } else {
@@ -87,8 +87,10 @@ fn ask(global: &Global, request: ClusterRequest) -> anyhow::Result<Exit> {
                 let is_whole = state.link == "connected" && state.trouble.is_none();
                 return Ok(Exit::of_hit(is_whole));
             }
-            ApiReply::Shared(revision) => report::say(&format!("shared as revision {revision}")),
-            ApiReply::HandedOver(servers) => {
+            ApiReply::Cluster(ClusterReply::Shared(revision)) => {
+                report::say(&format!("shared as revision {revision}"))
+            }
+            ApiReply::Cluster(ClusterReply::HandedOver(servers)) => {
                 let servers = if servers.is_empty() {
                     "no server with one owner ran here".to_owned()
                 } else {
