@@ -40,6 +40,7 @@ impl Redactor {
     }
 
     /// Replaces the texts that match these patterns as well.
+    #[must_use]
     pub fn with_patterns(self, patterns: Option<Arc<Redaction>>) -> Self {
         Self { patterns, ..self }
     }
