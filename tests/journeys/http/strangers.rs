@@ -235,29 +235,41 @@ async fn a_session_that_floods_leaves_room_and_can_still_cancel() {
     let site = house.site().await;
     let flood = site.web().initialize("flood", LEGACY_VERSION).await;
     let mut stuck = JoinSet::new();
-    for _ in 0..CALLS_OF_A_SESSION_MAX {
+    for _ in 0..=CALLS_OF_A_SESSION_MAX {
         let flood = flood.clone();
         stuck.spawn(async move {
             flood
                 .send("tools/call", calling("any/stuck", &json!({})))
                 .await
+                .1
         });
     }
-    house.until_calls("any", CALLS_OF_A_SESSION_MAX).await;
-    let (_, refused) = flood.send("ping", json!({})).await;
-    assert_eq!(refused.status, 503);
+    let mut streams = Vec::new();
+    let refused = timeout(DEADLINE, async {
+        while let Some(answer) = stuck.join_next().await {
+            match answer.unwrap() {
+                refused if refused.status == 503 => return,
+                stream => streams.push(stream),
+            }
+        }
+        panic!("no call is refused");
+    });
+    refused.await.expect("one call too many is refused at once");
     assert_eq!(site.logged("about=\"requests\""), 1, "{}", site.stderr());
     site.web().execute("any/echo", json!({})).await.good();
     // `initialize` has id 1.
-    for id in 2..CALLS_OF_A_SESSION_MAX + 2 {
+    for id in 2..CALLS_OF_A_SESSION_MAX + 3 {
         let taken = flood
             .notify("notifications/cancelled", json!({ "requestId": id }))
             .await;
         assert_eq!(taken.status, 202);
     }
-    while let Some(ended) = stuck.join_next().await {
-        let (_, mut ended) = ended.unwrap();
-        assert!(ended.is_stream() && ended.event().await.is_none());
+    while let Some(stream) = stuck.join_next().await {
+        streams.push(stream.unwrap());
+    }
+    assert_eq!(streams.len(), CALLS_OF_A_SESSION_MAX);
+    for mut stream in streams {
+        assert!(stream.is_stream() && stream.event().await.is_none());
     }
     flood.execute("any/echo", json!({})).await.good();
     site.stop().await;
