@@ -85,7 +85,7 @@ impl PrintedMessage {
         match text.first() {
             Some(b'{' | b'[') if is_first_of_several(text) => {
                 *self = Self::default();
-                self.read_member(text[1..].trim_ascii_start());
+                self.read_members(text[1..].trim_ascii_start());
             }
             Some(b'}' | b']') => self.has_ended = self.indent.is_some_and(|own| indent < own),
             Some(b'"' | b'\'') => {
@@ -93,24 +93,29 @@ impl PrintedMessage {
                     *self = Self::default();
                 }
                 self.indent = Some(indent);
-                self.read_member(text);
+                self.read_members(text);
             }
             _ => return false,
         }
         true
     }
 
-    fn read_member(&mut self, text: &[u8]) {
-        match split_member(text) {
-            Some((b"jsonrpc", _)) => self.names_protocol = true,
-            Some((b"method", _)) => self.is_request = true,
-            Some((b"id", value)) if !value.starts_with(b"null") => {
-                self.id = read_leading_id(value).map_or(PrintedId::Foreign, PrintedId::Ours);
+    /// Reads the members that begin on a line.
+    fn read_members(&mut self, text: &[u8]) {
+        let mut rest = Some(text);
+        while let Some((name, value)) = rest.and_then(split_member) {
+            match name {
+                b"jsonrpc" => self.names_protocol = true,
+                b"method" => self.is_request = true,
+                b"id" if !value.starts_with(b"null") => {
+                    self.id = read_leading_id(value).map_or(PrintedId::Foreign, PrintedId::Ours);
+                }
+                b"result" | b"error" => {
+                    self.answer = Some(text[..text.len().min(HEAD_BYTES_MAX)].into());
+                }
+                _ => {}
             }
-            Some((b"result" | b"error", _)) => {
-                self.answer = Some(text[..text.len().min(HEAD_BYTES_MAX)].into());
-            }
-            _ => {}
+            rest = skip_scalar(value);
         }
     }
 
@@ -145,6 +150,19 @@ fn split_member(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let (name, behind) = rest.split_at(memchr(*quote, rest)?);
     let value = behind[1..].trim_ascii_start().strip_prefix(b":")?;
     Some((name, value.trim_ascii_start()))
+}
+
+/// Returns the text behind a text or a number and its comma. Returns `None` behind the last member of a line,
+/// and for an object or a list.
+fn skip_scalar(value: &[u8]) -> Option<&[u8]> {
+    let (first, rest) = value.split_first()?;
+    let behind = match first {
+        b'"' | b'\'' => &rest[memchr(*first, rest)? + 1..],
+        b'{' | b'[' => return None,
+        _ => &rest[memchr(b',', rest)?..],
+    };
+    let next = behind.trim_ascii_start().strip_prefix(b",")?;
+    Some(next.trim_ascii_start())
 }
 
 /// Returns the id of the request that a line answers.

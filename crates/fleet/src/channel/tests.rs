@@ -278,6 +278,21 @@ async fn an_answer_over_several_lines_ends_its_call() {
     }
 }
 
+#[tokio::test]
+async fn an_answer_whose_id_and_result_share_a_line_of_several_ends_its_call() {
+    for answer in [
+        "{\n \"id\":ID, \"result\":{\"content\":[]}\n}",
+        "{\n \"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"content\":[\n  1]}\n}",
+        "{\n  'jsonrpc': '2.0', 'id': ID, 'error': {'code': 1}\n}",
+    ] {
+        let error = refused(&format!("{answer}\n")).await;
+        assert!(
+            error.contains("part of a message of several lines"),
+            "{answer}: {error}"
+        );
+    }
+}
+
 /// Returns the line of a member, as an error quotes it.
 fn shown_member(printed: &str, name: &str) -> String {
     let lines = printed.lines().map(str::trim);
