@@ -58,6 +58,10 @@ pub(crate) enum Op {
 
 /// A call of a tool, or another request to a server.
 #[derive(Debug, Serialize, Deserialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a member of the message between nodes"
+)]
 pub(crate) struct CallOp {
     pub(crate) method: String,
     pub(crate) params: Vec<(String, Box<RawValue>)>,

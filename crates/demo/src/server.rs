@@ -111,7 +111,7 @@ impl NoteServer {
         let arguments = Value::Object(request.arguments.unwrap_or_default());
         match &*request.name {
             "add_note" => self.add(parse(arguments)?),
-            "search_notes" => self.search(&parse(arguments)?),
+            "search_notes" => Ok(self.search(&parse(arguments)?)),
             "list_examples" => list_examples(&parse(arguments)?),
             "crash" => std::process::exit(1),
             name => Err(format!("there is no tool `{name}`")),
@@ -129,7 +129,7 @@ impl NoteServer {
         Ok(answer)
     }
 
-    fn search(&self, arguments: &SearchArguments) -> Result<String, String> {
+    fn search(&self, arguments: &SearchArguments) -> String {
         let query = arguments.query.to_lowercase();
         let is_found = |note: &&Note| {
             let text = format!("{}\n{}", note.title, note.body).to_lowercase();
@@ -137,7 +137,7 @@ impl NoteServer {
         };
         let notes = self.notes.lock();
         let found: Vec<&Note> = notes.iter().filter(is_found).collect();
-        Ok(json!({ "total": found.len(), "notes": found }).to_string())
+        json!({ "total": found.len(), "notes": found }).to_string()
     }
 }
 
@@ -197,7 +197,7 @@ mod tests {
 
     use super::{NoteServer, definitions};
 
-    fn call(server: &NoteServer, tool: &str, arguments: Value) -> Result<String, String> {
+    fn call(server: &NoteServer, tool: &str, arguments: &Value) -> Result<String, String> {
         let request = json!({ "name": tool, "arguments": arguments });
         server.run(serde_json::from_value(request).unwrap())
     }
@@ -217,11 +217,11 @@ mod tests {
     fn a_note_is_found_by_all_of_its_words() {
         let server = NoteServer::default();
         let note = json!({ "title": "Shopping", "body": "Bread and tea" });
-        let added = call(&server, "add_note", note).unwrap();
+        let added = call(&server, "add_note", &note).unwrap();
         assert_eq!(added, "Added note 1: Shopping");
-        call(&server, "add_note", json!({ "title": "Call Ada" })).unwrap();
+        call(&server, "add_note", &json!({ "title": "Call Ada" })).unwrap();
         let total = |query| {
-            let found = call(&server, "search_notes", json!({ "query": query })).unwrap();
+            let found = call(&server, "search_notes", &json!({ "query": query })).unwrap();
             serde_json::from_str::<Value>(&found).unwrap()["total"].clone()
         };
         assert_eq!((total("TEA shop"), total("tea ada")), (json!(1), json!(0)));
@@ -244,7 +244,7 @@ mod tests {
             ),
             ("delete", json!({}), "there is no tool `delete`"),
         ] {
-            assert_eq!(call(&server, tool, arguments), Err(reason.to_owned()));
+            assert_eq!(call(&server, tool, &arguments), Err(reason.to_owned()));
         }
     }
 
@@ -253,7 +253,7 @@ mod tests {
         let list = call(
             &NoteServer::default(),
             "list_examples",
-            json!({ "count": 400 }),
+            &json!({ "count": 400 }),
         );
         let notes: Vec<Value> = serde_json::from_str(&list.unwrap()).unwrap();
         assert_eq!((notes.len(), &notes[6]["id"]), (400, &json!(7)));

@@ -3,7 +3,10 @@
 use std::{error::Error, iter::successors, net::IpAddr, time::Duration};
 
 use bytes::{Bytes, BytesMut};
-use hyper::{HeaderMap, Method, StatusCode, header::CONTENT_TYPE};
+use hyper::{
+    HeaderMap, Method, StatusCode,
+    header::{CONTENT_TYPE, HeaderValue},
+};
 use reqwest::{Client, ClientBuilder, RequestBuilder, Response, Url, redirect::Attempt};
 
 use crate::http_client_builder;
@@ -52,7 +55,7 @@ impl Fetcher {
     pub async fn send(&self, request: RequestBuilder) -> Result<Document, String> {
         let response = request.send().await.map_err(|error| self.explain(&error))?;
         let (status, headers) = (response.status(), response.headers().clone());
-        let kind = headers.get(CONTENT_TYPE).map(|kind| kind.as_bytes());
+        let kind = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
         let is_stream = kind.is_some_and(|kind| kind.starts_with(b"text/event-stream"));
         let body = if is_stream {
             Bytes::new()
@@ -151,9 +154,9 @@ mod tests {
         });
         let timeout = Duration::from_secs(5);
         let fetcher = Fetcher::new(client_builder_for(&url), timeout, 8).unwrap();
-        let fetched = fetcher.send(fetcher.request(Method::GET, &url)).await;
+        let document = fetcher.send(fetcher.request(Method::GET, &url)).await;
         serving.abort();
-        fetched
+        document
     }
 
     #[tokio::test]

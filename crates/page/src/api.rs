@@ -74,7 +74,7 @@ fn add_tools(routes: &mut RouteTable) {
     let about = "Call a tool, or show what a call would do";
     routes.add(post("/api/v1/calls"), about, tools::call);
     let about = "List definitions that changed since they were accepted";
-    routes.add_blocking(get("/api/v1/reviews"), about, people::reviews);
+    routes.add_blocking(get("/api/v1/reviews"), about, |call| people::reviews(&call));
     let about = "Accept or refuse a definition";
     routes.add_blocking(post("/api/v1/reviews"), about, people::decide_reviews);
 }

@@ -30,7 +30,7 @@ pub(crate) struct ApiError {
     pub(crate) next_step: Option<String>,
     /// The member of the request that is wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) field: Option<String>,
+    pub(crate) field: Option<Box<str>>,
     /// The values that a recipe needs and did not get.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(default))]
@@ -63,7 +63,7 @@ impl ApiError {
     }
 
     pub(crate) fn at(mut self, field: impl Into<String>) -> Self {
-        self.field = Some(field.into());
+        self.field = Some(field.into().into_boxed_str());
         self
     }
 
@@ -165,7 +165,7 @@ impl From<gateway::api::ApiError> for ApiError {
         Self {
             code: error.code,
             next_step: error.next_step,
-            field: error.field,
+            field: error.field.map(String::into_boxed_str),
             ..Self::new(status, "", error.message)
         }
     }
@@ -188,6 +188,7 @@ impl From<Refused> for ApiError {
             Refused::Invalid { text, field } => {
                 let (message, step) = split(text);
                 let error = Self::invalid(message);
+                let field = field.map(String::into_boxed_str);
                 (Self { field, ..error }, step)
             }
             Refused::Missing { text, needs } => {

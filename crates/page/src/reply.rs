@@ -128,7 +128,7 @@ mod tests {
             }
             assert_eq!(headers[CACHE_CONTROL], NO_STORE);
             assert!(!headers.contains_key("set-cookie"));
-            let names = headers.keys().map(|it| it.as_str());
+            let names = headers.keys().map(hyper::header::HeaderName::as_str);
             assert!(
                 !names
                     .into_iter()

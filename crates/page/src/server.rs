@@ -69,10 +69,10 @@ impl Page {
             guard: Guard::only(address.to_string()),
         });
         tracing::info!(url = page.url, "the web page is served");
-        let server = Server::new(Arc::clone(&page), CONNECTIONS, None);
+        let site = Server::new(Arc::clone(&page), CONNECTIONS, None);
         let noting = note_tabs(caller, kept, address.port());
         let noting = stop.clone().run_until_cancelled_owned(noting);
-        tokio::spawn(async move { join(server.accept(&[listener], &stop), noting).await });
+        tokio::spawn(async move { join(site.accept(&[listener], &stop), noting).await });
         *served = Some(Arc::clone(&page));
         Ok(page)
     }

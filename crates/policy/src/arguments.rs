@@ -148,8 +148,8 @@ fn list_scalars(json: &str) -> Vec<JsonNode> {
     let mut rest = json;
     while let Some(begin) = rest.find(|char: char| char == '"' || char.is_ascii_digit()) {
         rest = &rest[begin..];
-        let length = if rest.starts_with('"') {
-            let (text, length) = read_text(&rest[1..]);
+        let length = if let Some(quoted) = rest.strip_prefix('"') {
+            let (text, length) = read_text(quoted);
             scalars.push(JsonNode::Text(text));
             length + 1
         } else {

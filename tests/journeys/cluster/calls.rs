@@ -110,14 +110,12 @@ async fn a_call_that_waits_at_another_node_starts_only_if_the_rules_of_its_node_
     connected(&[&one, &two]).await;
     let client = one.client().await;
     until_found(&client, "far/echo").await;
-    let begin = async |tool: &str, input: &Value| {
-        let call = calling(tool, input);
-        client.begin("tools/call", call).await.1
-    };
+    let begin =
+        async |tool: &str, input: &Value| client.begin("tools/call", calling(tool, input)).await;
     for (calls, is_denied) in [(1, false), (3, true)] {
-        let slow = begin("far/slow", &json!({})).await;
+        let (_, slow) = begin("far/slow", &json!({})).await;
         two.until_calls("far", calls).await;
-        let waiting = begin("far/echo", &json!({"n": is_denied})).await;
+        let (_, waiting) = begin("far/echo", &json!({"n": is_denied})).await;
         until_executed(&client, "near/echo", true).await;
         if is_denied {
             one.configure_more("[[rules]]\ndecision = \"deny\"\ntool = \"echo\"\n");

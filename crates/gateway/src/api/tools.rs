@@ -249,9 +249,9 @@ pub async fn call(gateway: &Arc<Gateway>, asked: &CallRequest, caller: &ApiCalle
     let reply = reply.expect("it is one of our own tools");
     let took = began.elapsed();
     let json = if asked.as_json {
-        let called = Fields::of(arguments.get());
-        let called = called.and_then(|it| text_of(it.get("tool_name")?));
-        let json = reply.json_with_meta(called.as_deref(), took).await;
+        let fields = Fields::of(arguments.get());
+        let tool_name = fields.and_then(|fields| text_of(fields.get("tool_name")?));
+        let json = reply.json_with_meta(tool_name.as_deref(), took).await;
         RawValue::from_string(json).ok()
     } else {
         None

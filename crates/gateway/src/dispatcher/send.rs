@@ -38,10 +38,9 @@ impl Dispatcher {
     ) -> Result<CallOutcome, ToolError> {
         let (entry, options, settings) = (call.entry, call.options, call.settings);
         let server = &entry.at.server;
-        let asker = context.asks.as_ref().map(|asks| asks.for_server(server));
-        let asks = asker.clone().map(|asks| asks as Arc<dyn Asks>);
-        let request = self.request(call, asked, asks, context);
-        let asker = asker.as_deref();
+        let server_asker = context.asks.as_ref().map(|asks| asks.for_server(server));
+        let face = server_asker.clone().map(|asker| asker as Arc<dyn Asks>);
+        let request = self.request(call, asked, face, context);
         let max_tokens = settings.max_tokens(entry, options, &context.policy);
         let on_task = |task: &ServerTask| {
             if let Some(note) = &context.task_note {
@@ -56,7 +55,7 @@ impl Dispatcher {
             &self.catalog.servers,
             server,
             request,
-            asker,
+            server_asker.as_deref(),
             &context.cancel,
             &on_task,
         )
@@ -71,7 +70,12 @@ impl Dispatcher {
         }
         let is_ok = matches!(&answer, Ok(result) if !results::is_error(result));
         self.count_use(entry, settings, is_ok);
-        let remarks = self.note_of(entry, asker.and_then(ServerAsker::explain_untaken));
+        let remarks = self.note_of(
+            entry,
+            server_asker
+                .as_deref()
+                .and_then(ServerAsker::explain_untaken),
+        );
         // A search teaches nothing about a call of an app.
         let searches = context.searches.as_deref();
         let searches = searches.filter(|_| options.app.is_none());

@@ -1,4 +1,4 @@
-//! What people answer and decide: questions, and definitions that changed since they were accepted.
+//! Answers and decisions of people: to questions, and about definitions that changed since they were accepted.
 
 use gateway::api::{
     QuestionAnswer, Questions, ReviewDecision, ReviewList, ReviewsQuery, answer_question, decide,
@@ -22,7 +22,7 @@ pub(crate) async fn answer(call: Call<Nothing, QuestionAnswer>) -> Result<Done, 
     Ok(Done::new(done))
 }
 
-pub(crate) fn reviews(call: Call<ReviewsQuery, Nothing>) -> Result<ReviewList, ApiError> {
+pub(crate) fn reviews(call: &Call<ReviewsQuery, Nothing>) -> Result<ReviewList, ApiError> {
     Ok(list_reviews(&call.page.daemon.gateway, &call.query)?)
 }
 

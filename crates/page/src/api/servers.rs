@@ -116,7 +116,9 @@ pub(crate) fn list(call: &Call<Nothing, Nothing>) -> Servers {
 /// Lists the servers, with the logins that pages began.
 fn rows(page: &PageState) -> Vec<ServerRow> {
     let mut rows = list_servers(&page.daemon.gateway);
-    rows.iter_mut().for_each(|row| page.logins.add_to(row));
+    for row in &mut rows {
+        page.logins.add_to(row);
+    }
     rows
 }
 

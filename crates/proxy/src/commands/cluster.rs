@@ -88,7 +88,7 @@ fn ask(global: &Global, request: ClusterRequest) -> anyhow::Result<Exit> {
                 return Ok(Exit::of_hit(is_whole));
             }
             ApiReply::Cluster(ClusterReply::Shared(revision)) => {
-                report::say(&format!("shared as revision {revision}"))
+                report::say(&format!("shared as revision {revision}"));
             }
             ApiReply::Cluster(ClusterReply::HandedOver(servers)) => {
                 let servers = if servers.is_empty() {

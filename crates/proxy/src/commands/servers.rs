@@ -130,7 +130,9 @@ fn restart(global: &Global, servers: Vec<String>, waits: bool) -> anyhow::Result
         if global.json {
             report::print_json(&json!(outcomes));
         } else {
-            outcomes.iter().for_each(|it| report::say(&text_of(it)));
+            for outcome in &outcomes {
+                report::say(&text_of(outcome));
+            }
         }
         Ok(Exit::of_hit(outcomes.iter().all(|it| it.error.is_none())))
     })
