@@ -30,7 +30,7 @@ use crate::{
 };
 
 /// The servers of one configuration. A server is started by the first call or survey that needs
-/// it (or with the program), is stopped when idle for long, and ends at [`Servers::stop`].
+/// it (or with the program), is stopped when idle for long, and ends at [`Lifecycle::stop`].
 #[derive(Debug)]
 pub struct Fleet {
     roster: Arc<Roster>,

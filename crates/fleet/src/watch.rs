@@ -35,7 +35,7 @@ impl fmt::Debug for Subscriber {
     }
 }
 
-/// The implementation of [`Servers::watch`](crate::Servers::watch).
+/// The implementation of [`CallServers::watch`](crate::CallServers::watch).
 pub(crate) async fn watch(
     roster: Arc<Roster>,
     server: &ServerName,

@@ -45,7 +45,7 @@ pub type Count = fn(&str) -> usize;
 /// The number of servers that are started and asked at one time: each may be a `npx` or `uvx` that downloads.
 const SERVERS_AT_ONCE: usize = 4;
 
-/// Surveys the named servers, [`SERVERS_AT_ONCE`] at one time, and yields the outcomes as they arrive.
+/// Surveys the named servers, a few at one time, and yields the outcomes as they arrive.
 /// From this call on all of them count as being surveyed, also those that wait.
 pub fn survey(
     catalog: &Arc<Catalog>,
