@@ -39,8 +39,8 @@ pub(crate) trait MessageSink: Send + 'static {
 /// The channel to one server.
 pub(crate) struct CallChannel {
     pub(crate) outbox: Arc<Outbox>,
-    /// Takes secrets out of the server's errors; results are its own affair.
-    mask: Arc<Redactor>,
+    /// Masks secrets in the server's errors and in the lists that the proxy keeps. Results are not masked.
+    pub(crate) mask: Arc<Redactor>,
     pub(crate) pending: Arc<PendingRequests>,
     /// The first line of the server that is not a message, truncated.
     stray: Arc<OnceLock<Bytes>>,

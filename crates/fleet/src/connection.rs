@@ -5,9 +5,12 @@ use std::{fmt, future::ready};
 use futures::{FutureExt as _, future::BoxFuture};
 use jsonrpc::Json;
 
+use printable::Redactor;
+
 use crate::{
     Request,
     error::{Denied, RequestError},
+    redaction::mask_list,
     request::Origin,
     updates::Updates,
 };
@@ -23,6 +26,11 @@ pub(crate) trait Connection: Send + Sync {
     ) -> BoxFuture<'a, Result<Json, RequestError>>;
 
     fn updates(&self) -> &Updates;
+
+    /// Masks the secrets that the server was given.
+    fn redactor(&self) -> Option<&Redactor> {
+        None
+    }
 
     /// Returns true if no further request can succeed.
     fn has_ended(&self) -> bool;
@@ -70,12 +78,17 @@ impl dyn Connection {
         self.request(request, Origin::Proxy).await
     }
 
-    /// Reads one page of a list, such as `tools/list`.
+    /// Reads one page of a list, such as `tools/list`, without the server's secrets.
     pub(crate) async fn list(
         &self,
         method: &'static str,
         cursor: Option<&str>,
     ) -> Result<Json, RequestError> {
-        self.ask(&Request::list(method, cursor)).await
+        let page = self.ask(&Request::list(method, cursor)).await?;
+        let Some(redactor) = self.redactor() else {
+            return Ok(page);
+        };
+        let masked = mask_list(redactor, page).await;
+        masked.ok_or_else(|| RequestError::Failed(format!("secrets in `{method}` were not masked")))
     }
 }

@@ -56,7 +56,7 @@ impl Deref for Link {
 impl Link {
     fn new(about: ServerInfo, connection: Box<dyn Connection>) -> Self {
         Self {
-            about,
+            about: about.masked(connection.redactor()).bounded(),
             activity: Activity::new(),
             connection,
             credential: None,

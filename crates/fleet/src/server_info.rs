@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use printable::Redactor;
 use tool::Capability;
 
 use crate::{
@@ -27,6 +28,20 @@ pub struct ServerInfo {
 }
 
 impl ServerInfo {
+    /// Masks the secrets that the server was given. A text that is cut first could keep a part of one.
+    pub(crate) fn masked(self, redactor: Option<&Redactor>) -> Self {
+        let Some(redactor) = redactor else {
+            return self;
+        };
+        let mask = |text: String| redactor.apply(&text);
+        Self {
+            name: self.name.map(mask),
+            version: self.version.map(mask),
+            instructions: self.instructions.map(mask),
+            ..self
+        }
+    }
+
     /// Cuts the texts to their bounds, without hidden characters.
     pub(crate) fn bounded(mut self) -> Self {
         let line = |text: String| printable::one_line_of(&text, ABOUT_CHARS_MAX);

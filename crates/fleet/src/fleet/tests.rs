@@ -10,6 +10,7 @@ use tokio::task::yield_now;
 use super::*;
 use crate::{Launch, RunState, Spoken, Template, question::fake::client};
 
+mod own_secrets;
 mod restarts;
 mod spares;
 

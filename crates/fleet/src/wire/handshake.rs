@@ -208,7 +208,6 @@ fn read_about(peer: &Peer<RoleClient>, transport: Transport) -> ServerInfo {
         offers_tools: info.capabilities.tools.is_some(),
         capabilities: read_capabilities(&info.capabilities, info.protocol_version.as_str()),
     }
-    .bounded()
 }
 
 fn read_capabilities(said: &ServerCapabilities, revision: &str) -> BTreeSet<Capability> {

@@ -6,6 +6,7 @@ use std::{future::ready, sync::Arc};
 use futures::{FutureExt as _, future::BoxFuture};
 use jsonrpc::Json;
 use parking_lot::Mutex;
+use printable::Redactor;
 use tokio_util::sync::DropGuard;
 
 use super::handshake::{OwnMeta, Service};
@@ -68,6 +69,10 @@ impl Connection for LineConnection {
 
     fn updates(&self) -> &Updates {
         &self.channel.pending.updates
+    }
+
+    fn redactor(&self) -> Option<&Redactor> {
+        Some(&self.channel.mask)
     }
 
     fn has_ended(&self) -> bool {

@@ -24,6 +24,7 @@ use jsonrpc::mcp::{
     HEADER_MISMATCH, Transport,
     meta::{CLIENT_CAPABILITIES, LOG_LEVEL},
 };
+use printable::Redactor;
 use rmcp::{
     Peer, RoleClient,
     model::{
@@ -234,6 +235,10 @@ impl Connection for Streamable {
 
     fn updates(&self) -> &Updates {
         &self.client.pending.updates
+    }
+
+    fn redactor(&self) -> Option<&Redactor> {
+        Some(&self.client.site.mask)
     }
 
     /// Returns true also for a connection that is about to end after a refusal.
