@@ -94,6 +94,8 @@ pub struct Catalog {
     pub(crate) embeddings: EmbeddingQueue,
     /// The folder of saved scripts, as it was read last.
     saved: ArcSwap<SavedScripts>,
+    /// Held by a reading of the folder: of two at once, the later one is stored last.
+    pub(crate) scripts_reading: Mutex<()>,
 }
 
 impl Catalog {
@@ -117,6 +119,7 @@ impl Catalog {
             lists_changed: watch::Sender::new(()),
             embeddings: EmbeddingQueue::default(),
             saved: ArcSwap::from_pointee(saved),
+            scripts_reading: Mutex::default(),
         }
     }
 
@@ -148,6 +151,7 @@ impl Catalog {
 
     /// Reads the folder of saved scripts again. Blocks; `None` if there is no such folder.
     pub(crate) fn survey_scripts(&self) -> anyhow::Result<Option<Survey>> {
+        let _reading = self.scripts_reading.lock();
         let settings = self.settings();
         let now = SavedScripts::read(settings.scripts.as_deref());
         let before = self.saved.swap(Arc::new(now.clone()));

@@ -224,3 +224,35 @@ async fn files_of_the_folder_are_found_and_described_as_long_as_they_are_there()
     let said = execute(&scene, "scripts/other", &json!({})).await;
     assert!(said.starts_with("error unknown_tool: "), "{said}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_readings_of_the_scripts_at_once_the_later_one_is_kept() {
+    let scene = scene(Preset::Open, &json!([])).await;
+    let folder = tempfile::tempdir().unwrap();
+    let mut settings = (*scene.gateway.settings()).clone();
+    settings.scripts = Some(folder.path().to_owned());
+    let catalog = Arc::clone(&scene.gateway.catalog);
+    // Nothing is read yet: the settings alone are replaced.
+    catalog.current.store(Arc::new(settings));
+
+    let earlier = catalog.scripts_reading.lock();
+    let reading = std::thread::spawn({
+        let catalog = Arc::clone(&catalog);
+        move || catalog.survey_scripts().unwrap()
+    });
+    for _ in 0..100 {
+        if reading.is_finished() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    // The later reading begins after the earlier one, so it finds this file.
+    fs::write(
+        folder.path().join("report.ts"),
+        "/** Reports. */\nfunction main() {}",
+    )
+    .unwrap();
+    drop(earlier);
+    reading.join().unwrap();
+    assert!(catalog.saved_scripts().get("report").is_some());
+}
