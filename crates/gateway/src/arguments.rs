@@ -120,7 +120,8 @@ fn complete(entry: &Entry, input: Input) -> Json {
     }
 }
 
-/// Checks the arguments together with those that the configuration sets.
+/// Checks the arguments together with those that the configuration sets. A `null` for an argument with a default
+/// leaves it out, unless the schema admits `null`.
 fn check(entry: &Entry, map: &Map<String, Value>) -> CheckResult {
     if entry.argument_settings.is_empty() {
         return entry.checker().check(map);
@@ -132,6 +133,10 @@ fn check(entry: &Entry, map: &Map<String, Value>) -> CheckResult {
     let mut whole = map.clone();
     whole.extend(entry.argument_settings.complete(map));
     let checked = entry.checker().check(&whole);
+    if let Some(map) = entry.argument_settings.without_refused_nulls(map, &checked) {
+        let mended = check(entry, &map)?;
+        return Ok(Some(mended.unwrap_or_else(|| with_settings(entry, map))));
+    }
     checked.map_err(|mut violations| {
         entry.argument_settings.explain(map, &mut violations);
         violations
@@ -348,6 +353,43 @@ mod tests {
             "Owner: the configuration sets this argument, in any spelling of `owner`; leave it out";
         says(r#"{"Owner":"x"}"#, spelled).await;
         assert_eq!(entry.signature(), "(repo: string, limit?: integer=20)");
+    }
+
+    #[tokio::test]
+    async fn a_null_that_the_schema_refuses_leaves_a_default_of_the_configuration_in_effect() {
+        let schema = serde_json::json!({"type": "object", "additionalProperties": false, "required": ["unit"], "properties": {
+            "limit": {"type": "integer"}, "unit": {"type": "string"},
+            "until": {"type": ["string", "null"]}, "q": {"type": "string"}}});
+        let presets = serde_json::json!({"limit": {"default": 20}, "unit": {"default": "m"},
+            "until": {"default": "now"}});
+        let entry = entry_with(&presets, &schema);
+        let all = serde_json::json!({"limit": 20, "unit": "m", "until": "now"});
+        for (arguments, expected) in [
+            (serde_json::json!({"limit": null}), all.clone()),
+            (serde_json::json!({"unit": null}), all.clone()),
+            (
+                serde_json::json!({"limit": null, "unit": null, "q": null}),
+                all.clone(),
+            ),
+            (
+                serde_json::json!({"arguments": {"limit": null, "unit": null}}),
+                all,
+            ),
+            (
+                serde_json::json!({"limit": "5", "unit": null, "until": null}),
+                serde_json::json!({"limit": 5, "unit": "m", "until": null}),
+            ),
+        ] {
+            let raw = serde_json::value::RawValue::from_string(arguments.to_string()).unwrap();
+            for input in [
+                Input::Built(arguments.as_object().unwrap().clone()),
+                Input::AsSent(raw),
+            ] {
+                let sent = check_arguments(&entry, input, None).await.unwrap();
+                let read: Value = serde_json::from_str(sent.as_str()).unwrap();
+                assert_eq!(read, expected, "{arguments}");
+            }
+        }
     }
 
     #[tokio::test]

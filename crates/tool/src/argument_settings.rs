@@ -222,17 +222,43 @@ impl ArgumentSettings {
         found.any(|(sent, _)| sent == name)
     }
 
+    /// Returns the arguments of a caller without each `null` that the check removed or refused and for which the
+    /// configuration has a default: the argument counts as left out. Returns `None` if there is no such `null`.
+    pub fn without_refused_nulls(
+        &self,
+        given: &Map<String, Value>,
+        checked: &Result<Option<Map<String, Value>>, Vec<Violation>>,
+    ) -> Option<Map<String, Value>> {
+        let is_refused = |name: &String| match checked {
+            Ok(None) => false,
+            Ok(Some(mended)) => !mended.contains_key(name),
+            Err(violations) => violations.iter().any(|it| argument_of(it) == name),
+        };
+        let has_default = |name: &String| {
+            let setting = self.find(name).map(|(_, setting)| setting);
+            setting.is_some_and(ArgumentSetting::is_callers)
+        };
+        let mut kept = given.clone();
+        kept.retain(|name, value| !value.is_null() || !has_default(name) || !is_refused(name));
+        (kept.len() < given.len()).then_some(kept)
+    }
+
     /// Says of violations at arguments that a caller did not give which key of the configuration causes them.
     pub fn explain(&self, given: &Map<String, Value>, violations: &mut [Violation]) {
         for violation in violations {
-            let end = violation.path.find(['.', '[']);
-            let argument = &violation.path[..end.unwrap_or(violation.path.len())];
+            let argument = argument_of(violation);
             if self.settings.contains_key(argument) && !self.has(given, argument) {
                 let from = format!(" (the configuration sets it: `arguments.{argument}`)");
                 violation.message.push_str(&from);
             }
         }
     }
+}
+
+/// Returns the name of the argument in which a violation is.
+fn argument_of(violation: &Violation) -> &str {
+    let end = violation.path.find(['.', '[']);
+    &violation.path[..end.unwrap_or(violation.path.len())]
 }
 
 /// The deepest nesting of `allOf`, `anyOf` and `oneOf` that is changed.
