@@ -32,7 +32,7 @@ pub use entry::{EntryPlace, ServerEntry};
 pub use find::{ClientEntries, Installed, find};
 pub use home::{Home, System};
 pub use journal::{Backup, Journal, KeptSecret};
-pub use merge::{is_same, list_differences, merge};
+pub use merge::{describe_spelling, is_same, list_differences, merge};
 pub use read::{ReadError, SHAPES, read_any_file, read_piped, read_text};
 pub use server::{ImportedServer, LeftOut, Need, TranslatedServer};
 pub use table::{ClientProgram, ConfigFile, EntryScope, get, list};

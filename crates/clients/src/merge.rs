@@ -16,6 +16,12 @@ pub fn merge(all: Vec<ImportedServer>) -> Vec<ImportedServer> {
 }
 
 fn join(known: &mut ImportedServer, other: ImportedServer) {
+    let spelling = describe_spelling(&known.server, &other.server);
+    add_new(
+        &mut known.remarks,
+        spelling.into_iter().collect(),
+        String::eq,
+    );
     // A server that one client disables and another enables is enabled.
     known.server.enabled |= other.server.enabled;
     if known.server.allow != other.server.allow || known.server.deny != other.server.deny {
@@ -60,6 +66,17 @@ fn widen(server: &mut TranslatedServer, allow: &[String], deny: &[String]) {
 /// If one of them names a secret in a text, the other may have any text in its place.
 pub fn is_same(a: &TranslatedServer, b: &TranslatedServer) -> bool {
     list_differences(a, b).is_empty()
+}
+
+/// Describes the spelling of an address that counts as that of a server which is kept, if they differ. The text has
+/// no address, which may contain a secret.
+pub fn describe_spelling(kept: &TranslatedServer, other: &TranslatedServer) -> Option<String> {
+    let has_slash = |server: &TranslatedServer| server.url.as_deref().map(|url| url.ends_with('/'));
+    (has_slash(kept)? != has_slash(other)?).then(|| {
+        "an entry whose address differs only in the last `/` counts as the same server; to have both, write the other \
+         into the configuration"
+            .to_owned()
+    })
 }
 
 /// Returns the parts in which two servers differ, for people.

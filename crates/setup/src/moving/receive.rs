@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use clients::{
-    Home, ImportedServer, LeftOut, Need, ServerEntry, TranslatedServer, is_same, list_differences,
-    read_text,
+    Home, ImportedServer, LeftOut, Need, ServerEntry, TranslatedServer, describe_spelling, is_same,
+    list_differences, read_text,
 };
 use config::{
     Environment, Mistake, Overrides,
@@ -77,7 +77,12 @@ pub fn receive(
             folders.clear();
         }
         let (name, was_there, profile) = match find_same(&known, &taken) {
-            Some(name) => (name.clone(), true, document.widen_folders(name, &folders)),
+            Some((name, server)) => {
+                taken
+                    .remarks
+                    .extend(describe_spelling(server, &taken.server));
+                (name.clone(), true, document.widen_folders(name, &folders))
+            }
             None => match add(document, &mut taken, &kept, &others) {
                 Ok((name, found)) => {
                     kept.extend(found.iter().map(|(name, _)| name.to_string()));
@@ -105,16 +110,15 @@ pub fn receive(
     receiving
 }
 
-/// Returns the name of the same server in the configuration: of several the one that has its name.
+/// Returns the same server in the configuration: of several the one that has its name.
 fn find_same<'k>(
     known: &'k [(ServerName, TranslatedServer)],
     taken: &ImportedServer,
-) -> Option<&'k ServerName> {
+) -> Option<&'k (ServerName, TranslatedServer)> {
     let same = known.iter();
     let same = same.filter(|(_, server)| is_same(server, &taken.server));
     let own = taken.entries.first().map(|entry| entry.name.as_str());
-    let same = same.min_by_key(|(name, _)| Some(name.as_str()) != own);
-    same.map(|(name, _)| name)
+    same.min_by_key(|(name, _)| Some(name.as_str()) != own)
 }
 
 fn describe_folders(folders: &[String], profile: &str) -> String {

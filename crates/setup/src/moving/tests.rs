@@ -200,6 +200,23 @@ fn servers_that_differ_in_any_part_are_all_kept_and_told() {
 }
 
 #[test]
+fn a_server_that_another_spelling_of_its_address_joins_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let pasted = r#"{"mcpServers": {"a": {"url": "https://x.dev/mcp"}, "b": {"url": "https://x.dev/mcp/"}}}"#;
+    let (text, both) = take_in(folder.path(), "", pasted);
+    let remark = "a: an entry whose address differs only in the last `/` counts as the same server; to have both, \
+                  write the other into the configuration";
+    assert_eq!(names_and_remarks(&both), [remark]);
+    let one = r#"{"mcpServers": {"c": {"url": "https://x.dev/mcp/"}}}"#;
+    let (again, known) = take_in(folder.path(), &text, one);
+    assert_eq!(names_and_remarks(&known), [remark]);
+    assert_eq!(again, text);
+    let same = r#"{"mcpServers": {"c": {"url": "https://x.dev/mcp"}}}"#;
+    let (_, unchanged) = take_in(folder.path(), &text, same);
+    assert_eq!(names_and_remarks(&unchanged), ["a: "]);
+}
+
+#[test]
 fn another_account_of_a_known_server_is_another_server() {
     let folder = tempfile::tempdir().unwrap();
     let one = |token: &str| {
