@@ -153,6 +153,8 @@ mod tests {
         };
         let text = "{\r\n \"n\": 1.0\n}\n";
         assert_eq!(read(&[&file("good.json", text)]).unwrap(), text.trim());
+        let marked = format!("\u{feff}{text}");
+        assert_eq!(read(&[&file("marked.json", &marked)]).unwrap(), text.trim());
         assert_eq!(read(&[" {\"n\": 1.0}"]).unwrap(), "{\"n\": 1.0}");
         assert_eq!(
             read(&["n=1.0", "@type=x"]).unwrap(),

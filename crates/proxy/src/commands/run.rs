@@ -93,12 +93,15 @@ impl RunArgs {
     }
 }
 
-/// Reads a file, or stdin for `-`.
+/// Reads a file, or stdin for `-`, without the byte order mark that some editors write.
 pub(super) fn read_text(file: &Path) -> anyhow::Result<String> {
-    if file == Path::new("-") {
-        return io::read_to_string(io::stdin()).context("cannot read stdin");
-    }
-    fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
+    let text = if file == Path::new("-") {
+        io::read_to_string(io::stdin()).context("cannot read stdin")?
+    } else {
+        fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?
+    };
+    let content = text.strip_prefix('\u{feff}').map(str::to_owned);
+    Ok(content.unwrap_or(text))
 }
 
 fn declare(
