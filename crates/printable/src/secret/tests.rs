@@ -103,6 +103,30 @@ fn every_form_of_an_argument_is_read() {
 }
 
 #[test]
+fn a_short_option_has_a_secret_if_its_value_can_be_nothing_else() {
+    for marked in [
+        "mysql -u root -p <Hunter2x>",
+        "redis-cli -p<s3cr$t!x>",
+        "x -k <Zx81-Qq>",
+        "npx -p @scope/pkg@1.2.3 -p typescript@5 run",
+        "x -p 8080 -p8080 -p 127.0.0.1:8080:80 -p python3.12 -k -p ./Dir2 -p ${PASS1} -p production",
+    ] {
+        check(None, marked);
+        let words: Vec<String> = marked
+            .replace(['<', '>'], "")
+            .split(' ')
+            .map(str::to_owned)
+            .collect();
+        let found = find_secrets_in_arguments(words.iter().map(String::as_str));
+        assert_eq!(
+            found.concat().len(),
+            marked.matches('<').count(),
+            "{marked}"
+        );
+    }
+}
+
+#[test]
 fn ordinary_texts_are_no_secrets() {
     for text in [
         "--port=8080",

@@ -96,6 +96,8 @@ impl<'a> Finder<'a> {
             self.scan_words(text, depth);
         } else if looks_secret(text) || (name.is_none() && looks_random(text) && !is_hex(text)) {
             self.push(text, name);
+        } else if let Some(password) = password_of_short_option(text, name) {
+            self.push(password, Some("p"));
         }
     }
 
@@ -202,6 +204,21 @@ fn split_pair(text: &str) -> Option<(&str, &str)> {
     let (name, value) = (&text[..at], &text[at + 1..]);
     let is_other = text[at..].starts_with("://") || text[at..].starts_with(":\\");
     (is_name(name) && !is_other && !value.is_empty()).then_some((name, value))
+}
+
+/// Returns the value of `-p VALUE`, `-pVALUE` or `-k VALUE` if it can hardly be a port, a package, a path or a
+/// name: it has two of upper case, digits and characters that names lack.
+fn password_of_short_option<'a>(text: &'a str, name: Option<&str>) -> Option<&'a str> {
+    let value = match name {
+        Some("-p" | "-k") => text,
+        None => text.strip_prefix("-p")?,
+        Some(_) => return None,
+    };
+    let has = |is_kind: fn(char) -> bool| usize::from(value.contains(is_kind));
+    let kinds = has(|c| c.is_ascii_uppercase())
+        + has(|c| c.is_ascii_digit())
+        + has(|c| !c.is_ascii_alphanumeric() && !"-_./@^~:,+=".contains(c));
+    (kinds > 1 && !has_reference(value) && holds_secret(value)).then_some(value)
 }
 
 /// Returns the password of `name:password@host`. `npm:package@1.2.3` has no host, and so no password.
