@@ -207,7 +207,7 @@ impl Session {
             refuse_unreadable(out, line).await;
             return Ok(());
         };
-        if message.has_invalid_id() && message.method.is_some() {
+        if message.is_request_without_valid_id() {
             refuse(out, "null", frame::INVALID_REQUEST, INVALID_ID).await;
             return Ok(());
         }

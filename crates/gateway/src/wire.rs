@@ -430,7 +430,7 @@ mod tests {
             Out::Router(Arc::default()),
             Opening::None,
         );
-        for id in ["[]", "{}", "true", "false", r#"["a"]"#] {
+        for id in ["[]", "{}", "true", "false", "null", r#"["a"]"#] {
             for method in ["ping", "tools/call", "initialize", "no/such"] {
                 let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}"}}"#);
                 let answer = ask(&session, &line).await;
@@ -439,6 +439,39 @@ mod tests {
                     "{answer}"
                 );
             }
+        }
+    }
+
+    #[tokio::test]
+    async fn half_a_surrogate_pair_leaves_a_request_its_id() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = Settings::in_folder(folder.path().join("state"));
+        let session = Session::new(
+            Gateway::new(settings).unwrap(),
+            Connection::default(),
+            Out::Router(Arc::default()),
+            Opening::None,
+        );
+        for (request, expected) in [
+            (
+                r#""method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},
+                "clientInfo":{"name":"c\ud83d","version":"1\udc00","\ud800":1}}"#,
+                r#""result":"#,
+            ),
+            (r#""method":"no\ud800""#, r#""error":{"code":-32601,"#),
+            (r#""method":"ping","\ud800":1"#, r#""result":"#),
+            (
+                r#""method":"ping","params":{"_meta":{"\ud800":"\ud800"}}"#,
+                r#""result":"#,
+            ),
+        ] {
+            let line = format!(
+                r#"{{"jsonrpc":"2.0","id":7,{}}}"#,
+                request.replace('\n', "")
+            );
+            let answer = ask(&session, &line).await;
+            let begin = format!(r#"{{"jsonrpc":"2.0","id":7,{expected}"#);
+            assert!(answer.starts_with(&begin), "{line}: {answer}");
         }
     }
 

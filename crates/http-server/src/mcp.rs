@@ -37,7 +37,7 @@ impl Service {
         // A message that is not a request does not wait for requests: it may cancel one.
         drop(reading);
         let message = Message::parse(&line).ok_or_else(|| refuse_unreadable(&line))?;
-        if message.has_invalid_id() && message.method.is_some() {
+        if message.is_request_without_valid_id() {
             return Err(HttpError::unreadable(frame::INVALID_REQUEST, INVALID_ID));
         }
         let id = message.id.map(|id| id.get().to_owned());

@@ -13,6 +13,7 @@ use crate::{
     limits::UNREADABLE_CHARS_MAX,
     one_line::one_line,
     scan::scan_members,
+    surrogates::without_lone_surrogates,
 };
 
 /// One JSON-RPC message, whose parts are unparsed text. A member that is `null` counts as absent.
@@ -20,6 +21,8 @@ use crate::{
 pub struct Message<'a> {
     /// The id of a request or a response.
     pub id: Option<&'a RawValue>,
+    /// True if its id is `null`, which no request may have.
+    has_null_id: bool,
     /// The method of a request or a notification; a response has none.
     pub method: Option<Cow<'a, str>>,
     /// The parameters of the method.
@@ -44,7 +47,8 @@ impl<'a> Message<'a> {
         let mut message = Self::default();
         let mut seen = [false; 5];
         let known = scan_members(str::from_utf8(line).ok()?, |key, value| {
-            let key = unquote(key)?;
+            // A name with half a surrogate pair is none of these.
+            let key = unquote(key).unwrap_or_default();
             let Some(place) = MEMBERS.iter().position(|member| *member == key) else {
                 return Some(());
             };
@@ -52,11 +56,12 @@ impl<'a> Message<'a> {
                 return None;
             }
             if value.get() == "null" {
+                message.has_null_id |= place == 0;
                 return Some(());
             }
             match place {
                 0 => message.id = Some(value),
-                1 => message.method = Some(text_of(value)?),
+                1 => message.method = Some(method_of(value)?),
                 2 => message.params = Some(value),
                 3 => message.result = Some(value),
                 _ => message.error = Some(value),
@@ -66,11 +71,19 @@ impl<'a> Message<'a> {
         Some(Self { known, ..message })
     }
 
-    /// Returns true if it has an id that is neither a string nor a number. Such a request is answered with
-    /// the id `null`.
+    /// Returns true if it has an id that is neither a string nor a number nor `null`.
     pub fn has_invalid_id(&self) -> bool {
         let is_id = |first: char| matches!(first, '"' | '-') || first.is_ascii_digit();
         self.id.is_some_and(|id| !id.get().starts_with(is_id))
+    }
+
+    /// Returns true if it is a request whose id is no id of MCP: neither a string nor a number. It is answered
+    /// with an error whose id is `null`. A notification may have the id `null`, as some clients write it.
+    pub fn is_request_without_valid_id(&self) -> bool {
+        let is_notification = |method: &str| method.starts_with("notifications/");
+        self.method.as_deref().is_some_and(|method| {
+            self.has_invalid_id() || self.has_null_id && !is_notification(method)
+        })
     }
 
     /// Returns the line of this message with another id, which is JSON text; unchanged if the message has
@@ -83,6 +96,14 @@ impl<'a> Message<'a> {
         let (before, after) = (&line[..begin], &line[begin + own.len()..]);
         [before, id.as_bytes(), after].concat().into()
     }
+}
+
+/// Returns the method; half a surrogate pair is U+FFFD in it, as in all text that the program reads.
+fn method_of(value: &RawValue) -> Option<Cow<'_, str>> {
+    text_of(value).or_else(|| {
+        let text = unquote(&without_lone_surrogates(value.get()))?.into_owned();
+        Some(Cow::Owned(text))
+    })
 }
 
 const MEMBERS: [&str; 5] = ["id", "method", "params", "result", "error"];
