@@ -12,7 +12,7 @@ use std::{
 use arc_swap::{ArcSwap, ArcSwapOption};
 use dashmap::DashMap;
 use fleet::Variables;
-use jsonrpc::{Fields, mcp::Revision, text_of};
+use jsonrpc::{Fields, mcp::Revision, text_of, without_lone_surrogates};
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 use tool::HttpCaller;
@@ -145,7 +145,8 @@ impl ClientInfo {
 
     /// Reads a `clientInfo`; `None` if it has no name.
     pub(super) fn read(client_info: &RawValue) -> Option<Self> {
-        let fields = Fields::of(client_info.get())?;
+        let info = without_lone_surrogates(client_info.get());
+        let fields = Fields::of(&info)?;
         let text = |key| {
             let text = text_of(fields.get(key)?)?;
             Some(printable::one_line_of(&text, NAME_CHARS_MAX))

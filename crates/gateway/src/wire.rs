@@ -16,7 +16,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use jsonrpc::{Message, SendError};
+use jsonrpc::{Message, SendError, without_lone_surrogates};
 use parking_lot::Mutex;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler, ServiceExt as _,
@@ -223,8 +223,10 @@ impl Engine {
     }
 
     async fn pass(&self, line: &[u8]) -> Result<(), LineError> {
-        let message = serde_json::from_slice(line);
-        let message = message.map_err(|error| LineError::Malformed(error.to_string()))?;
+        let text = str::from_utf8(line).map_err(|error| LineError::Malformed(error.to_string()))?;
+        // rmcp refuses half a surrogate pair.
+        let message = serde_json::from_str(&without_lone_surrogates(text))
+            .map_err(|error| LineError::Malformed(error.to_string()))?;
         let sent = self.sender.send(Box::new(message)).await;
         sent.map_err(|_| LineError::Ended)
     }
@@ -473,6 +475,11 @@ mod tests {
             let begin = format!(r#"{{"jsonrpc":"2.0","id":7,{expected}"#);
             assert!(answer.starts_with(&begin), "{line}: {answer}");
         }
+        let info = r#"{"name":"c\ud83d"}"#.to_owned();
+        let client = crate::clients::ClientInfo::read(
+            &serde_json::value::RawValue::from_string(info).unwrap(),
+        );
+        assert_eq!(&*client.unwrap().name, "c\u{fffd}");
     }
 
     #[tokio::test(start_paused = true)]
