@@ -162,6 +162,11 @@ async fn eight_clients_move_in_are_served_and_move_out() {
         "{}",
         shown.stderr
     );
+    assert!(
+        shown.stderr.contains("schema.json: new file"),
+        "{}",
+        shown.stderr
+    );
     assert_eq!(look(&house), before);
 
     let moved = run(&house, &["init", "--yes"]).await;

@@ -175,6 +175,12 @@ impl Moving<'_> {
         }
         if self.init.dry_run {
             report::print_data(&self.render_differences());
+            if let Some(schema) = self.new_schema() {
+                let schema = schema.display();
+                report::say(&format!(
+                    "{schema}: new file, the schema of the configuration for editors"
+                ));
+            }
             self.plan(|_| true).iter().for_each(say_by_hand);
             return Ok(Exit::Success);
         }
@@ -238,13 +244,18 @@ impl Moving<'_> {
         Ok(changed.value)
     }
 
+    /// Returns the path of the schema if it belongs beside a new configuration and is not there.
+    fn new_schema(&self) -> Option<PathBuf> {
+        let is_new = self.document.before().is_none() && self.document.is_changed();
+        let schema = self.document.path().with_file_name(SCHEMA_FILE);
+        (is_new && !schema.exists()).then_some(schema)
+    }
+
     /// Writes the schema beside a new configuration.
     fn write_schema(&self, journal: &mut Journal) -> io::Result<()> {
-        let config = self.document.path();
-        let schema = config.with_file_name(SCHEMA_FILE);
-        if self.document.before().is_some() || !config.exists() || schema.exists() {
+        let Some(schema) = self.new_schema().filter(|_| self.document.path().exists()) else {
             return Ok(());
-        }
+        };
         let mut write = || files::write_whole(&schema, SCHEMA.as_bytes());
         let written = journal.replace(&schema, None, SCHEMA, Backup::Beside, &mut write);
         written.map(drop)
