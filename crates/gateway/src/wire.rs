@@ -322,6 +322,16 @@ mod tests {
     };
 
     /// Sends a request of a session over HTTP, and returns its response.
+    /// A session whose state is in a folder.
+    fn session(folder: &std::path::Path, opening: Opening) -> Arc<Session> {
+        Session::new(
+            Gateway::new(Settings::in_folder(folder.join("state"))).unwrap(),
+            Connection::default(),
+            Out::Router(Arc::default()),
+            opening,
+        )
+    }
+
     async fn ask(session: &Arc<Session>, line: &str) -> String {
         let (responses, mut stream) = response_stream();
         let line = Bytes::from(line.to_owned());
@@ -338,13 +348,7 @@ mod tests {
         const LIST: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
         const PING: &str = r#"{"jsonrpc":"2.0","id":3,"method":"ping"}"#;
         let folder = tempfile::tempdir().unwrap();
-        let settings = Settings::in_folder(folder.path().join("state"));
-        let session = Session::new(
-            Gateway::new(settings).unwrap(),
-            Connection::default(),
-            Out::Router(Arc::default()),
-            Opening::Handshake,
-        );
+        let session = session(folder.path(), Opening::Handshake);
         let begun = ask(
             &session,
             r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#,
@@ -425,13 +429,7 @@ mod tests {
     #[tokio::test]
     async fn a_request_with_an_id_of_a_wrong_type_is_answered_with_null() {
         let folder = tempfile::tempdir().unwrap();
-        let settings = Settings::in_folder(folder.path().join("state"));
-        let session = Session::new(
-            Gateway::new(settings).unwrap(),
-            Connection::default(),
-            Out::Router(Arc::default()),
-            Opening::None,
-        );
+        let session = session(folder.path(), Opening::None);
         for id in ["[]", "{}", "true", "false", "null", r#"["a"]"#] {
             for method in ["ping", "tools/call", "initialize", "no/such"] {
                 let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}"}}"#);
@@ -447,13 +445,7 @@ mod tests {
     #[tokio::test]
     async fn half_a_surrogate_pair_leaves_a_request_its_id() {
         let folder = tempfile::tempdir().unwrap();
-        let settings = Settings::in_folder(folder.path().join("state"));
-        let session = Session::new(
-            Gateway::new(settings).unwrap(),
-            Connection::default(),
-            Out::Router(Arc::default()),
-            Opening::None,
-        );
+        let session = session(folder.path(), Opening::None);
         for (request, expected) in [
             (
                 r#""method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},

@@ -237,9 +237,14 @@ async fn of_two_readings_of_the_scripts_at_once_the_later_one_is_kept() {
 
     let earlier = catalog.scripts_reading.lock();
     let reading = std::thread::spawn({
-        let catalog = Arc::clone(&catalog);
-        move || catalog.survey_scripts().unwrap()
+        let (catalog, waiting) = (Arc::clone(&catalog), std::thread::current());
+        move || {
+            catalog.survey_scripts().unwrap();
+            waiting.unpark();
+        }
     });
+    // A reading that does not wait for the earlier one ends within this time, without the file.
+    std::thread::park_timeout(std::time::Duration::from_millis(200));
     // The later reading begins after the earlier one, so it finds this file.
     fs::write(
         folder.path().join("report.ts"),
