@@ -83,6 +83,9 @@ async fn who_comes_too_late_hears_what_to_call_again() {
     let client = house.client().await;
     let text = client.execute("files/read", json!({})).await.good();
     let kept = handle(&text).to_owned();
+    // The file may be written behind the answer.
+    let is_kept = || folder(&house).join(format!("{kept}.result")).exists();
+    crate::until("the file of the result", is_kept).await;
     for file in files(&house) {
         let file = fs::File::options().append(true).open(file).unwrap();
         file.set_modified(SystemTime::now() - Duration::from_hours(25))
