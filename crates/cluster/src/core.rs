@@ -242,7 +242,7 @@ impl Core {
         op: Op,
     ) -> Result<Bytes, RemoteError> {
         let exchange = self.begin(target, instance, op).await?;
-        exchange.finish(&self.nodes, |_| {}).await
+        exchange.finish(&self.nodes).await
     }
 
     pub(crate) fn set_trouble(&self, concern: Concern, trouble: Option<String>) {

@@ -287,6 +287,7 @@ async fn watch(
     let subscriber = Subscriber {
         client: None::<ClientId>,
         asks: None::<Arc<dyn Asks>>,
+        // The node of the client checks its rules when it hears that the watch began.
         start_check: None,
         sink: Arc::new(move |_: &str| changes.offer(FrameKind::Changed, Bytes::new())),
     };

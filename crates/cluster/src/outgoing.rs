@@ -75,6 +75,8 @@ pub(crate) struct Exchange {
     nth: u32,
     heard: Instant,
     has_ended: bool,
+    /// The bodies of its frames are JSON. Only a kept result is a file, whose bytes stay as they are.
+    has_json: bool,
 }
 
 impl Outgoing {
@@ -121,6 +123,7 @@ impl Outgoing {
             nth: 0,
             heard: Instant::now(),
             has_ended: false,
+            has_json: !matches!(op, Op::Result(_)),
         };
         let request = NodeRequest {
             number,
@@ -145,7 +148,7 @@ impl Outgoing {
 
 impl Exchange {
     /// Returns the next frame.
-    async fn next(&mut self, nodes: &Nodes) -> Result<(FrameKind, Bytes), RemoteError> {
+    pub(crate) async fn next(&mut self, nodes: &Nodes) -> Result<(FrameKind, Bytes), RemoteError> {
         let node = &self.target.node;
         let mut received = timeout_at(self.heard + SILENCE, self.frames.recv()).await;
         if received.is_err() {
@@ -199,21 +202,21 @@ impl Exchange {
             kind => {
                 self.has_ended = matches!(kind, FrameKind::End);
                 // A node of another version may not have put it on one line.
-                Ok((kind, one_line(frame.body)))
+                let body = if self.has_json {
+                    one_line(frame.body)
+                } else {
+                    frame.body
+                };
+                Ok((kind, body))
             }
         }
     }
 
-    /// Waits for the end of a request without sinks; each other frame is passed to `on_frame`.
-    pub(crate) async fn finish(
-        mut self,
-        nodes: &Nodes,
-        mut on_frame: impl FnMut(&FrameKind),
-    ) -> Result<Bytes, RemoteError> {
+    /// Waits for the end of a request without sinks.
+    pub(crate) async fn finish(mut self, nodes: &Nodes) -> Result<Bytes, RemoteError> {
         loop {
-            match self.next(nodes).await? {
-                (FrameKind::End, body) => return Ok(body),
-                (kind, _) => on_frame(&kind),
+            if let (FrameKind::End, body) = self.next(nodes).await? {
+                return Ok(body);
             }
         }
     }

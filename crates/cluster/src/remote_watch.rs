@@ -10,11 +10,12 @@ use tool::ServerName;
 use crate::{
     core::{Core, Place},
     frames::{FrameKind, Instance, Op},
+    nodes::Target,
     outgoing::{RemoteError, explain_loss},
 };
 
 /// Watches a resource of another node's server, and again after that node or server was replaced. An error
-/// is that of the first attempt.
+/// is that of the first attempt; a later attempt that the rules refuse ends the watch.
 pub(crate) async fn watch_elsewhere(
     core: Arc<Core>,
     server: ServerName,
@@ -27,6 +28,9 @@ pub(crate) async fn watch_elsewhere(
         let mut is_again = false;
         loop {
             let ended = watch_once(&core, &server, &uri, &subscriber, &begun, is_again).await;
+            if is_again && matches!(ended, CallError::Refused(_)) {
+                return;
+            }
             if !is_again && begun.try_send(Err(ended)).is_ok() {
                 return;
             }
@@ -51,38 +55,72 @@ async fn watch_once(
     begun: &mpsc::Sender<Result<(), CallError>>,
     is_again: bool,
 ) -> CallError {
-    let (targets, epoch) = match core.place(server) {
-        Place::There(targets, epoch) => (targets, epoch),
-        Place::Here(fleet, hold) => {
-            let Ok(_watching) = fleet.watch(server, uri, subscriber.clone()).await else {
-                return CallError::Cancelled;
-            };
+    let note_begun = || {
+        if is_again {
             (subscriber.sink)(uri);
+        } else {
+            let _ = begun.try_send(Ok(()));
+        }
+    };
+    match core.place(server) {
+        Place::Here(fleet, hold) => {
+            let _watching = match fleet.watch(server, uri, subscriber.clone()).await {
+                Ok(watching) => watching,
+                Err(error) => return error,
+            };
+            note_begun();
             let lost = hold.map(|it| it.lost.clone()).unwrap_or_default();
             lost.cancelled().await;
-            return CallError::Cancelled;
+            CallError::Cancelled
+        }
+        Place::There(targets, epoch) => {
+            let instance = Instance::new(server, epoch);
+            let watching = watch_there(core, &targets[0], instance, uri, subscriber, note_begun);
+            match watching.await {
+                Ok(()) => CallError::Cancelled,
+                Err(RemoteError::Call(error)) => error,
+                Err(RemoteError::NotRun(why) | RemoteError::Lost(why)) => {
+                    explain_loss(server, why, Ran::No)
+                }
+            }
         }
         Place::Soon(failure) | Place::Nowhere(failure) => {
-            return explain_loss(server, failure.why, Ran::No);
-        }
-    };
-    let op = Op::Watch(uri.to_owned());
-    let instance = Some(Instance::new(server, epoch));
-    let watching = async {
-        let exchange = core.begin(&targets[0], instance, op).await?;
-        let on_frame = |kind: &FrameKind| match kind {
-            FrameKind::Watching if is_again => (subscriber.sink)(uri),
-            FrameKind::Watching => drop(begun.try_send(Ok(()))),
-            FrameKind::Changed => (subscriber.sink)(uri),
-            _ => {}
-        };
-        exchange.finish(&core.nodes, on_frame).await
-    };
-    match watching.await {
-        Ok(_) => CallError::Cancelled,
-        Err(RemoteError::Call(error)) => error,
-        Err(RemoteError::NotRun(why) | RemoteError::Lost(why)) => {
-            explain_loss(server, why, Ran::No)
+            explain_loss(server, failure.why, Ran::No)
         }
     }
+}
+
+/// Watches over one request to the other node. The rules are this node's: they are checked before the request
+/// and again when the other node has subscribed, since its server may have had to start. A refusal drops
+/// the request, and the other node unsubscribes.
+async fn watch_there(
+    core: &Arc<Core>,
+    target: &Target,
+    instance: Instance,
+    uri: &str,
+    subscriber: &Subscriber,
+    note_begun: impl Fn(),
+) -> Result<(), RemoteError> {
+    check_start(subscriber).await?;
+    let op = Op::Watch(uri.to_owned());
+    let mut exchange = core.begin(target, Some(instance), op).await?;
+    loop {
+        match exchange.next(&core.nodes).await? {
+            (FrameKind::Watching, _) => {
+                check_start(subscriber).await?;
+                note_begun();
+            }
+            (FrameKind::Changed, _) => (subscriber.sink)(uri),
+            (FrameKind::End, _) => return Ok(()),
+            _ => {}
+        }
+    }
+}
+
+async fn check_start(subscriber: &Subscriber) -> Result<(), RemoteError> {
+    let Some(rules) = &subscriber.start_check else {
+        return Ok(());
+    };
+    let allowed = rules.check().await;
+    allowed.map_err(|refusal| RemoteError::Call(CallError::Refused(refusal)))
 }

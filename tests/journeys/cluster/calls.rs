@@ -3,7 +3,7 @@
 use std::fs;
 
 use journeys::{
-    fake::Step,
+    fake::{FakeItem, Step},
     house::{Fake, fake},
 };
 use serde_json::{Value, json};
@@ -135,6 +135,54 @@ async fn a_call_that_waits_at_another_node_starts_only_if_the_rules_of_its_node_
     let calls = two.received_method("far", "tools/call");
     let echoes = calls.iter().filter(|call| call["params"]["name"] == "echo");
     assert_eq!(echoes.count(), 1, "{calls:?}");
+    one.stops_clean().await;
+    two.stops_clean().await;
+}
+
+#[tokio::test]
+async fn a_subscription_that_waits_at_another_node_begins_only_if_the_rules_still_allow_it() {
+    let nats = nats(1);
+    let folder = tempfile::tempdir().unwrap();
+    let gate = folder.path().join("gate");
+    fs::write(&gate, "").unwrap();
+    let far = || {
+        server().script(|script| {
+            script.before = vec![Step::UntilExists(gate.clone())];
+            let one = json!({"uri": "far://one", "name": "one"});
+            script.resources = vec![FakeItem::defined(one, Step::text("one"))];
+        })
+    };
+    let near = fake("near").tool("echo", Step::Echo);
+    let (one, two) = (
+        node(&nats, "one", [far(), near]),
+        node(&nats, "two", [far()]),
+    );
+    connected(&[&one, &two]).await;
+    let client = one.client().await;
+    until_found(&client, "far/echo").await;
+
+    fs::remove_file(&gate).unwrap();
+    let starts = two.starts("far");
+    let restart = two.cli(["servers", "restart", "far"]);
+    let subscription = async {
+        crate::until("the start of the server", || two.starts("far") > starts).await;
+        let params = json!({"uri": "far://one"});
+        let (_, waiting) = client.begin("resources/subscribe", params).await;
+        until_executed(&client, "near/echo", true).await;
+        one.configure_more("[[rules]]\ndecision = \"deny\"\n");
+        until_executed(&client, "near/echo", false).await;
+        fs::write(&gate, "").unwrap();
+        waiting.await
+    };
+    let (restarted, refused) = tokio::join!(restart, subscription);
+    restarted.ended(0);
+    assert!(
+        refused.raw().contains("denied by rule 1"),
+        "{}",
+        refused.raw()
+    );
+    two.until_received("far", |line| line.contains("resources/unsubscribe"))
+        .await;
     one.stops_clean().await;
     two.stops_clean().await;
 }
